@@ -18,8 +18,7 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType, field
 
 from ..adts.specification import Specification
-from ..adts.types.called import Called
-from ..adts.types.catalogue import SPECIFICATIONS, TYPE_PATTERN, adt_of, known_types
+from ..adts.types.catalogue import SPECIFICATIONS, TYPE_PATTERN, adt_of, kept_type, known_types
 from ..quorums.choices.choice import BadChoice, Ordering, QuorumChoice
 from ..quorums.choices.system_choice import choice_of_events, choice_of_pair
 from .limits import REPLICAS_MAX, VOTES_MAX, Limits
@@ -118,7 +117,7 @@ class ClusterDocument(Struct, frozen=True, forbid_unknown_fields=True, dict=True
     @cached_property
     def specifications(self) -> Mapping[str, Specification]:
         """The data types whose objects the cluster keeps, by name, as quorums see them."""
-        return {**SPECIFICATIONS, **{name: Called(name) for name in self.own_types}}
+        return {name: kept_type(name) for name in (*SPECIFICATIONS, *self.own_types)}
 
     @cached_property
     def hash(self) -> str:
@@ -184,7 +183,7 @@ class _Words(NamedTuple):
 def _cached_choice(
     adt: str, votes: tuple[tuple[str, int], ...], words: _Words, ordering: Ordering
 ) -> QuorumChoice:
-    specification = SPECIFICATIONS.get(adt) or Called(adt)
+    specification = kept_type(adt)
     if sum(map(bool, (words.classes, any(words.pair), words.initials or words.finals))) > 1:
         raise BadChoice("give classes, or reads and writes, or initials and finals; not several of these")
     if words.initials or words.finals:

@@ -5,7 +5,9 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
+from ..adts.plain_class import OK
 from ..adts.specification import operation_of
+from ..adts.types.called import BLIND, CALL
 from ..adts.types.catalogue import adt_of
 from ..client_sdk.protocol.core.values import (
     ClearDeadLetters,
@@ -15,6 +17,7 @@ from ..client_sdk.protocol.core.values import (
     Done,
     Enqueue,
     Failed,
+    Invoke,
     Operation,
     Outcome,
     QueueSize,
@@ -65,8 +68,10 @@ class ProbeRow(Struct, frozen=True, gc=False):
 def operation_row(
     operation: Operation, outcome: Outcome, *, choice: str, front_end: str, start_s: float, latency_s: float
 ) -> OperationRow:
-    """The row of an operation that came to `outcome`."""
+    """The row of an operation that came to `outcome`. A call of one's own type is of the class that quorums know it by."""
     event_class = outcome.event_class if isinstance(outcome, Done) else None
+    if isinstance(operation, Invoke) and event_class is not None:
+        event_class = f"{operation_name(operation)}/{OK}"
     return OperationRow(
         object=object_of(operation),
         adt=adt_of(operation.object),
@@ -103,4 +108,6 @@ def operation_name(operation: Operation) -> str:
             return "Write" if not is_cell_of_dictionary else "Delete" if value is None else "Put"
         case Settle(how=how):
             return how.capitalize()
+        case Invoke(type=plain, invocation=invocation):
+            return BLIND if invocation.operation in plain.blind else CALL
     return _OPERATIONS.get(type(operation), type(operation).__name__)

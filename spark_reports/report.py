@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from ..adts.specification import Specification
+from ..adts.types.called import Called
 from ..adts.types.catalogue import known_types
 from .figures import derive, figure_tables
 from .figures.derive import Origin
@@ -222,7 +223,8 @@ class _Maker:
                 f"{self.source.place} does not say what kind of object the replicas keep; name one with --type: "
                 f"{', '.join(known_types())}, or FILE.py:NAME for your own"
             )
-        asked = questions.ask(run.choices, adts, run.votes, attempted, self.options.mix, self.types)
+        types = {**_own_types(run), **self.types}
+        asked = questions.ask(run.choices, adts, run.votes, attempted, self.options.mix, types)
         if self.options.mix and not any(set(self.options.mix) <= set(used) for used in asked.used.values()):
             known = "; ".join(f"{adt}: {', '.join(used)}" for adt, used in asked.used.items())
             raise ReportError(
@@ -279,6 +281,16 @@ class _Maker:
                 f"{self.output_dir} cannot be written ({error}); give another folder"
             ) from error
         return replace(report, notes=tuple(self.notes))
+
+
+def _own_types(run: Run) -> dict[str, Called]:
+    """The types of the run that are its users' own, as quorums see them; those of other systems have operations of their own."""
+    own = {choice.adt: Called(choice.adt) for choice in run.choices}
+    return {
+        choice.adt: own[choice.adt]
+        for choice in run.choices
+        if set(choice.operations) <= own[choice.adt].kinds.keys()
+    }
 
 
 def _replace(path: Path, text: str) -> None:

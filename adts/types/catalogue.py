@@ -12,6 +12,7 @@ from typing import Final
 from ..specification import Specification
 from .account import Account
 from .bounded_counter import BoundedCounter
+from .called import Called
 from .counter import Counter
 from .dictionary import Dictionary
 from .directory import Directory
@@ -61,6 +62,11 @@ _OBJECT = re.compile(
 def known_types() -> Mapping[str, Specification]:
     """All data types by name, those that the service offers first: the quorum calculus works for each of them."""
     return _KNOWN
+
+
+def kept_type(name: str) -> Specification:
+    """The data type of that name, as quorums see it: one that the service offers, or else one of the users' own."""
+    return SPECIFICATIONS.get(name) or Called(name)
 
 
 class BadName(ValueError):

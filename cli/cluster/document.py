@@ -7,6 +7,7 @@ import re
 import secrets
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -76,10 +77,11 @@ def new_document(
     *,
     name: str = "local",
     rules: Sequence[Rule] = (),
+    types: Mapping[str, str] = MappingProxyType({}),
 ) -> str:
     """The commented TOML text of a new cluster with one vote a replica and a new store id for each.
 
-    `rules` are quorum choices to stand above the majorities, or in their place.
+    `rules` are quorum choices to stand above the majorities, or in their place; `types` are data types of one's own.
     """
     votes = dict.fromkeys(urls, 1)
     parts = [_HEAD.format(name=quoted(name))]
@@ -98,6 +100,8 @@ def new_document(
         parts.append("\n" + rule_text(rule, votes))
     clock = _ONE_MACHINE if all(map(is_loopback, urls.values())) else _MANY_MACHINES
     parts.append(clock.format(offset_max_s=ClockSettings().offset_max_s))
+    if types:
+        parts.append("\n[types]\n" + "".join(f"{name} = {quoted(code)}\n" for name, code in types.items()))
     text = "".join(parts)
     parse(text, "the new document")
     return text

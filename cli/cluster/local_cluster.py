@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, ClassVar, Final, Self
 
 from ...api_specs.cluster import ChoiceRule, ClusterDocument
@@ -75,13 +76,14 @@ class LocalCluster:
         replicas: int = 3,
         ports: Sequence[int] | None = None,
         rules: Sequence[ChoiceRule] = (),
+        types: Mapping[str, str] = MappingProxyType({}),
         token: str | None = None,
     ) -> Self:
         """A new cluster in the folder `root`: its document and formatted data folders; nothing runs yet. Raises PortTaken."""
         held = [HeldPort.chosen() for _ in range(replicas)] if ports is None else [*map(_held, ports)]
         urls = {f"r{place}": f"http://{LOCAL}:{port.number}" for place, port in enumerate(held, 1)}
         make_root(root)
-        write_new(root / DEFAULT_NAME, new_document(urls, rules=rules))
+        write_new(root / DEFAULT_NAME, new_document(urls, rules=rules, types=types))
         cluster = cls(root, token=token, held=held)
         cluster.format_missing()
         return cluster

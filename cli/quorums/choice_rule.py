@@ -6,7 +6,7 @@ from typing import Annotated, Final
 
 import typer
 
-from ...adts.types.catalogue import SPECIFICATIONS, adt_of
+from ...adts.types.catalogue import SPECIFICATIONS, adt_of, kept_type
 from ...api_specs.cluster import ChoiceRule
 from ...quorums.choices.assignment import Assignment
 from ...quorums.choices.choice import Ordering, QuorumChoice
@@ -35,7 +35,7 @@ def rule_text(rule: ChoiceRule, votes: Mapping[str, int]) -> str:
         lines += [f"reads = {quoted(rule.reads)}\n"]
         lines += [f"writes = {quoted(rule.writes)}\n"] if rule.writes else []
     else:
-        specification = SPECIFICATIONS[adt_of(rule.objects)]
+        specification = kept_type(adt_of(rule.objects))
         choice = QuorumChoice(specification, votes, rule.classes, ordering=rule.ordering)
         lines += ["\n", "[choices.classes]\n"]
         lines += [

@@ -19,10 +19,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from ...adts.plain_class import PlainClass
 from ...api_specs.cluster import ClusterDocument
 from ...measurement.plan.durations import duration_text
 from ...measurement.plan.plan import Plan
-from ...measurement.plan.plan_check import parse_plan, prefill_of, warnings
+from ...measurement.plan.plan_check import check_calls, own_types_of, parse_plan, prefill_of, warnings
 from ...measurement.plan.schedule import Schedule
 from ...measurement.run.measuring import Measured, Onlooker, Setting, measure, schedule_of
 from ...measurement.run.parquet import Converted, convert
@@ -35,6 +36,7 @@ from ..failure import Failure, Usage
 from ..files import read_text
 from ..output import AsJson, answer, console, reported
 from ..progress import Reached, busy, time_bar
+from ..quorums.data_types import class_of, users_code
 
 _MADE: Final = {"by": "quorate measure"}
 
@@ -66,6 +68,9 @@ def measure_command(
     plan = parse_plan(text, str(plan_path))
     document = read_document(plan_path.parent / plan.cluster.document) if plan.cluster.document else None
     schedule = schedule_of(plan, document)
+    classes = _classes(
+        plan, document, (plan_path.parent / plan.cluster.document).parent if document else plan_path.parent
+    )
     for sentence in warnings(plan):
         story.print(f"[yellow]Note:[/yellow] {escape(sentence)}")
     if dry_run:
@@ -73,7 +78,7 @@ def measure_command(
         answer(as_json, _schedule_as_json(plan, schedule))
         return
     _make_empty(out)
-    measured, converted = _run(story, plan, text, document, out, keep)
+    measured, converted = _run(story, plan, text, document, classes, out, keep)
     _tell(story, measured, converted, out)
     if as_json:
         answer(True, _as_json(measured, converted, out))
@@ -90,15 +95,33 @@ def _make_empty(out: Path) -> None:
         raise Usage(f"{out} is not empty; nothing was changed. Name a new folder with --out.")
 
 
+def _classes(plan: Plan, document: ClusterDocument | None, folder: Path) -> Mapping[str, type]:
+    """The classes of the plan's own types, by type, from the folder of what names them."""
+    types = own_types_of(plan, document)
+    classes = {name: class_of(types, name, folder) for name in types}
+    plain = {}
+    for name, found in classes.items():
+        with users_code(f"{types[name]}, the type {name}, is no data type"):
+            plain[name] = PlainClass(found)
+    check_calls(plan, plain)
+    return classes
+
+
 def _run(
-    story: Console, plan: Plan, text: str, document: ClusterDocument | None, out: Path, keep: bool
+    story: Console,
+    plan: Plan,
+    text: str,
+    document: ClusterDocument | None,
+    classes: Mapping[str, type],
+    out: Path,
+    keep: bool,
 ) -> tuple[Measured, Converted]:
     if document is not None:
-        setting = Setting(out, document, None, text, token=read_token(), made=_MADE)
+        setting = Setting(out, document, None, text, token=read_token(), made=_MADE, classes=classes)
         measured = _measured(story, plan, setting)
     else:
         with _cluster(story, plan, out, keep) as cluster:
-            setting = Setting(out, cluster.document, cluster, text, made=_MADE)
+            setting = Setting(out, cluster.document, cluster, text, made=_MADE, classes=classes)
             measured = _measured(story, plan, setting)
         _tidy(story, cluster.root, keep=keep or bool(measured.course.deaths))
     with busy(story, "Writing Parquet"):
@@ -109,7 +132,9 @@ def _run(
 def _cluster(story: Console, plan: Plan, out: Path, keep: bool) -> Iterator[LocalCluster]:
     root = Path(tempfile.mkdtemp(prefix="cluster-", dir=out)).resolve()
     try:
-        with LocalCluster.create(root, replicas=len(plan.replicas), rules=plan.rules) as cluster:
+        with LocalCluster.create(
+            root, replicas=len(plan.replicas), rules=plan.rules, types=plan.types
+        ) as cluster:
             yield cluster
     except KeyboardInterrupt:
         _tidy(story, root, keep=keep)

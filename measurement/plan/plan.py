@@ -26,7 +26,7 @@ OPERATIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "register": ("Write", "Read", "Cas"),
     "dictionary": ("Put", "Delete", "Get", "Items", "PutIfAbsent", "Cas"),
 }
-"""What a workload can be made of. A dictionary's Size is left out: front ends answer it by Items, and it is recorded so."""
+"""What a workload of these types can be made of; one's own types have the methods of their classes. A dictionary's Size is left out: front ends answer it by Items, and it is recorded so."""
 
 
 class BadPlan(ValueError):
@@ -166,6 +166,8 @@ class Plan(_Part, frozen=True):
     time: Time
     cluster: Cluster
     workloads: tuple[Workload, ...]
+    types: dict[str, str] = field(default_factory=dict)
+    """Data types of one's own, by name, as a cluster document's [types] has them."""
     seed: int = 0
     prober: Prober = Prober()
     failures: tuple[Failures, ...] = ()

@@ -4,10 +4,13 @@ Owns every sentence about a plan that has the right form and still cannot be run
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import Final
 
+from msgspec import UNSET
+
+from ...adts.plain_class import PlainClass
 from ...adts.types.catalogue import BadName, check_name
 from ...api_specs.cluster import BadCluster, ChoiceRule, ClusterDocument, ReplicaInfo, checked
 from ...api_specs.limits import REPLICAS_MAX, Limits
@@ -37,6 +40,36 @@ def parse_plan(text: str, source: str = "plan.toml") -> Plan:
     if problem is not None:
         raise BadPlan(f"{source}: {problem}")
     return plan
+
+
+def own_types_of(plan: Plan, document: ClusterDocument | None = None) -> Mapping[str, str]:
+    """Where the class of each type of one's own is that the plan measures, by type; `document` is a running cluster's.
+
+    Raises BadPlan for a type that the cluster has not.
+    """
+    types = plan.types if document is None else document.own_types
+    wanted = dict.fromkeys(each.type for each in plan.workloads if each.type not in OPERATIONS)
+    if missing := next((name for name in wanted if name not in types), None):
+        raise BadPlan(f"workloads, type: {_unknown_type(missing, types)}")
+    return {name: types[name] for name in wanted}
+
+
+def check_calls(plan: Plan, classes: Mapping[str, PlainClass]) -> None:
+    """Raises BadPlan where a workload names what is no operation of its type's class."""
+    for number, workload in enumerate(plan.workloads, 1):
+        if (found := classes.get(workload.type)) is None:
+            continue
+        for operation in workload.rates:
+            if operation not in found.arguments:
+                known = ", ".join(found.arguments)
+                raise BadPlan(
+                    f"workloads {number}, rates: {found.name} has no operation {operation!r}; use {known}"
+                )
+
+
+def _unknown_type(name: str, types: Mapping[str, str]) -> str:
+    known = ", ".join((*OPERATIONS, *types))
+    return f'{name!r} is not kept by replicas; use {known}, or your own class, named in [types], as {name} = "shop:Seats"'
 
 
 def warnings(plan: Plan) -> list[str]:
@@ -85,7 +118,7 @@ def _asked_for(workload: Workload, length_s: float) -> int:
 
 
 def _problems(plan: Plan) -> Iterator[str]:
-    return chain(_of_time(plan), _of_cluster(plan), _of_faults(plan), _of_workloads(plan))
+    return chain(_of_time(plan), _of_cluster(plan), _of_types(plan), _of_faults(plan), _of_workloads(plan))
 
 
 def _of_time(plan: Plan) -> Iterator[str]:
@@ -126,6 +159,18 @@ def _of_cluster(plan: Plan) -> Iterator[str]:
     elif not 1 <= len(plan.replicas) <= REPLICAS_MAX:
         yield f"cluster: give racks, replicas (1 to {REPLICAS_MAX}), or the document of a cluster that runs"
     yield from _of_front_ends(plan)
+
+
+def _of_types(plan: Plan) -> Iterator[str]:
+    if not plan.types:
+        return
+    if plan.cluster.document:
+        yield "types: the document of a running cluster names its types; leave the table out"
+    elif plan.replicas:
+        try:
+            checked(_document(plan))
+        except BadCluster as error:
+            yield str(error)
 
 
 def _of_front_ends(plan: Plan) -> Iterator[str]:
@@ -256,13 +301,14 @@ def _of_workloads(plan: Plan) -> Iterator[str]:
 
 
 def _of_workload(plan: Plan, place: str, workload: Workload) -> Iterator[str]:
-    if workload.type not in OPERATIONS:
-        yield f"{place}, type: {workload.type!r} is not kept by replicas; use {', '.join(OPERATIONS)}"
+    is_own = workload.type not in OPERATIONS
+    if is_own and not plan.cluster.document and workload.type not in plan.types:
+        yield f"{place}, type: {_unknown_type(workload.type, plan.types)}"
         return
     if not workload.rates:
         yield f"{place}, rates: name at least one operation and how many a second, as {{ Enq = 5 }}"
     for operation, rate in workload.rates.items():
-        if operation not in OPERATIONS[workload.type]:
+        if not is_own and operation not in OPERATIONS[workload.type]:
             known = ", ".join(OPERATIONS[workload.type])
             yield f"{place}, rates: {operation!r} of a {workload.type} cannot be measured; use {known}"
         elif not 0.01 <= rate <= RATE_MAX:
@@ -294,11 +340,11 @@ def _of_choice(plan: Plan, place: str, workload: Workload, choice: Choice) -> It
         yield f"{place}: {str(error).removeprefix('[[choices]] 1 ')}"
 
 
-def _document(plan: Plan, rule: ChoiceRule) -> ClusterDocument:
-    """A cluster of the plan's replicas with one rule: what a document makes of a choice is the plan's sense of it too."""
+def _document(plan: Plan, *rules: ChoiceRule) -> ClusterDocument:
+    """A cluster of the plan's replicas with a rule: what a document makes of a choice is the plan's sense of it too."""
     urls = {id: f"http://127.0.0.1:{port}" for port, id in enumerate(plan.replicas, 1)}
     replicas = tuple(ReplicaInfo(id, url) for id, url in urls.items())
-    return ClusterDocument("plan", replicas, (rule,))
+    return ClusterDocument("plan", replicas, rules, types=plan.types or UNSET)
 
 
 def _of_object(plan: Plan, place: str, workload: Workload, choice: Choice) -> Iterator[str]:

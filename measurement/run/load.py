@@ -11,59 +11,18 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Final
 
-from ...adts.specification import Kind
-from ...adts.types.catalogue import SPECIFICATIONS
 from ...client_sdk import AsyncClient, QuorateError
 from ...client_sdk.protocol.core.values import Operation, Outcome
 from ..clock import RunClock
 from ..plan.plan import Workload, object_of
 from ..rows import OperationRow, operation_row
 from ..rows import object_of as object_of_operation
+from .steps import Step, fill, step_of
 
 CONSUMER_TURN_S: Final = 5.0
 """For so long one front end runs all deciding operations (Deq, Cas …), then the next: two at once would depose each other."""
 IN_FLIGHT_MAX: Final = 1000
 """Operations under way. One whose time comes when so many are is recorded as unavailable, for nobody gets an answer to it."""
-PREFILL_DEADLINE_S: Final = 20.0
-KEYS: Final = 10
-VALUE: Final = "x"
-"""What registers and keys hold, before and after each write: so a compare-and-set always finds what it expects."""
-
-Step = Callable[[AsyncClient, str, int, float], Awaitable[object]]
-"""One operation of a client: on the object of that name, the how-manieth, with that deadline in seconds."""
-
-_STEPS: Final[Mapping[tuple[str, str], Step]] = {
-    ("queue", "Enq"): lambda client, name, number, s: client.queue(name).enqueue(number, deadline_s=s),
-    ("queue", "Deq"): lambda client, name, _, s: client.queue(name).dequeue(deadline_s=s),
-    ("queue", "Peek"): lambda client, name, _, s: client.queue(name).peek(deadline_s=s),
-    ("queue", "Size"): lambda client, name, _, s: client.queue(name).size(deadline_s=s),
-    ("register", "Write"): lambda client, name, _, s: client.register(name).write(VALUE, deadline_s=s),
-    ("register", "Read"): lambda client, name, _, s: client.register(name).read(deadline_s=s),
-    ("register", "Cas"): lambda client, name, _, s: client.register(name).compare_and_set(
-        VALUE, VALUE, deadline_s=s
-    ),
-    ("dictionary", "Put"): lambda client, name, number, s: client.dictionary(name).put(
-        _key(number), VALUE, deadline_s=s
-    ),
-    ("dictionary", "Get"): lambda client, name, number, s: client.dictionary(name).get(
-        _key(number), deadline_s=s
-    ),
-    ("dictionary", "Cas"): lambda client, name, number, s: client.dictionary(name).compare_and_set(
-        _key(number), VALUE, VALUE, deadline_s=s
-    ),
-    ("dictionary", "Items"): lambda client, name, _, s: client.dictionary(name).items(deadline_s=s),
-    # Fresh keys: one that is there already would be another event class. Delete takes them away again.
-    ("dictionary", "PutIfAbsent"): lambda client, name, number, s: client.dictionary(name).put_if_absent(
-        f"new-{number}", VALUE, deadline_s=s
-    ),
-    ("dictionary", "Delete"): lambda client, name, number, s: client.dictionary(name).delete(
-        f"new-{number}", deadline_s=s
-    ),
-}
-
-
-def _key(number: int) -> str:
-    return f"key-{number % KEYS}"
 
 
 def observer(
@@ -93,7 +52,8 @@ def observer(
 
 
 class Load:
-    """`workloads` by `clients` (by the names of front ends), whose observers record; `record` hears of what never began."""
+    """`workloads` by `clients` (by the names of front ends), whose observers record; `record` hears of what never began.
+    `classes` has those of one's own types, by type."""
 
     def __init__(
         self,
@@ -101,7 +61,9 @@ class Load:
         clients: Mapping[str, AsyncClient],
         record: Callable[[OperationRow], None],
         clock: RunClock,
+        classes: Mapping[str, type],
     ) -> None:
+        self._classes: Final = classes
         self._workloads: Final = workloads
         self._clients: Final = clients
         self._record: Final = record
@@ -118,13 +80,13 @@ class Load:
         client = next(iter(self._clients.values()))
         for workload, items in zip(self._workloads, prefills, strict=True):
             for choice in workload.choices:
-                await _fill(client, workload, object_of(workload, choice).partition("/")[2], items)
+                await fill(client, workload, object_of(workload, choice).partition("/")[2], items)
 
     async def run(self, length_s: float, stop: asyncio.Event) -> None:
         """Begin operations for `length_s` seconds or until `stop` is set, and wait until each has its outcome."""
         start_s = time.monotonic()
         sources = [
-            (workload, operation, rate)
+            (workload, step_of(workload, operation, self._classes), rate)
             for workload in self._workloads
             for operation, rate in workload.rates.items()
         ]
@@ -132,9 +94,9 @@ class Load:
         begun = asyncio.gather(
             *(
                 self._begin_all(
-                    workload, operation, rate, start_s + place / len(sources) / rate, start_s + length_s
+                    workload, step, rate, start_s + place / len(sources) / rate, start_s + length_s
                 )
-                for place, (workload, operation, rate) in enumerate(sources)
+                for place, (workload, step, rate) in enumerate(sources)
             )
         )
         await done_before(stop, begun)
@@ -142,31 +104,27 @@ class Load:
             await asyncio.wait(self._tasks)
 
     async def _begin_all(
-        self, workload: Workload, operation: str, rate: float, first_s: float, end_s: float
+        self, workload: Workload, step: Step, rate: float, first_s: float, end_s: float
     ) -> None:
-        step = _STEPS[workload.type, operation]
-        decides = SPECIFICATIONS[workload.type].kinds[operation] is Kind.DECIDE
         names = list(self._clients)
         number = 0
         while (due_s := first_s + number / rate) < end_s:
             await asyncio.sleep(due_s - time.monotonic())
             self.latest_s = max(self.latest_s, time.monotonic() - due_s)
-            turn = int((due_s - first_s) / CONSUMER_TURN_S) if decides else number
+            turn = int((due_s - first_s) / CONSUMER_TURN_S) if step.decides else number
             front_end = names[turn % len(names)]
             for choice in workload.choices:
-                self._begin(step, workload, object_of(workload, choice), operation, front_end, number)
+                self._begin(step, workload, object_of(workload, choice), front_end, number)
             number += 1
 
-    def _begin(
-        self, step: Step, workload: Workload, object: str, operation: str, front_end: str, number: int
-    ) -> None:
+    def _begin(self, step: Step, workload: Workload, object: str, front_end: str, number: int) -> None:
         if len(self._tasks) >= IN_FLIGHT_MAX:
             self.not_begun += 1
-            self._record(self._refused(workload, object, operation, front_end))
+            self._record(self._refused(workload, object, step.operation, front_end))
             return
         self.begun += 1
         name = object.partition("/")[2]
-        running = _answered(step(self._clients[front_end], name, number, workload.deadline))
+        running = _answered(step.run(self._clients[front_end], name, number, workload.deadline))
         task = asyncio.get_running_loop().create_task(running)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -199,17 +157,3 @@ async def _answered(operation: Awaitable[object]) -> None:
     """Run an operation; whoever records it has heard of its outcome, whatever that was."""
     with suppress(QuorateError):
         await operation
-
-
-async def _fill(client: AsyncClient, workload: Workload, name: str, items: int) -> None:
-    match workload.type:
-        case "queue":
-            batch = client.document.limits.batch_items_max
-            for first in range(0, items, batch):
-                values = range(first, min(items, first + batch))
-                await client.queue(name).enqueue_many(values, deadline_s=PREFILL_DEADLINE_S)
-        case "register":
-            await client.register(name).write(VALUE, deadline_s=PREFILL_DEADLINE_S)
-        case "dictionary":
-            for number in range(KEYS):
-                await client.dictionary(name).put(_key(number), VALUE, deadline_s=PREFILL_DEADLINE_S)

@@ -49,6 +49,8 @@ class Setting(Struct, frozen=True):
     plan_text: str
     token: str | None = None
     made: Mapping[str, Any] = {}
+    classes: Mapping[str, type] = {}
+    """Those of the plan's own types, by type."""
 
     def __repr__(self) -> str:
         return f"Setting({str(self.folder)!r})"  # without the token
@@ -117,7 +119,7 @@ async def measure(plan: Plan, setting: Setting, stop: asyncio.Event, onlooker: O
             operations.add(row)
 
         clients = await _connected(plan, setting, ways, stack)
-        load = Load(plan.workloads, clients, record, clock)
+        load = Load(plan.workloads, clients, record, clock, setting.classes)
         onlooker.begins("Filling the objects")
         prefills = [prefill_of(workload, plan.length_s) for workload in plan.workloads]
         if not await done_before(stop, load.fill(prefills)):

@@ -2,12 +2,16 @@
 
 import pytest
 
+from quorate.adts.library import Account, Counter
 from quorate.adts.log import Value
+from quorate.adts.plain_class import PlainClass
+from quorate.adts.specification import Invocation
 from quorate.client_sdk.protocol.core.values import (
     Acquire,
     Dequeue,
     Done,
     Failed,
+    Invoke,
     Items,
     Operation,
     Outcome,
@@ -33,6 +37,26 @@ from quorate.measurement.rows import OperationRow, object_of, operation_name, op
 )
 def test_operations_are_named_as_in_their_specification(operation: Operation, name: str) -> None:
     assert operation_name(operation) == name
+
+
+@pytest.mark.parametrize(
+    ("call", "ended", "event_class"),
+    [
+        (("Counter", "add"), "add/Ok", "Blind/Ok"),
+        (("Counter", "value"), "value/Ok", "Call/Ok"),
+        (("Account", "debit"), "debit/Overdraft", "Call/Ok"),
+    ],
+)
+def test_a_call_of_ones_own_type_is_what_quorums_know_it_as(
+    call: tuple[str, str], ended: str, event_class: str
+) -> None:
+    name, method = call
+    found = PlainClass({"Counter": Counter, "Account": Account}[name])
+    operation = Invoke(f"{name.lower()}/x", found, Invocation(method, ()))
+    for outcome in (Done(None, ended, frozenset()), Failed("unavailable", "", definite=True)):
+        made = operation_row(operation, outcome, choice="c", front_end="f1", start_s=5.0, latency_s=0.25)
+        assert made.operation == event_class.partition("/")[0]
+        assert made.event_class == (event_class if outcome.__class__ is Done else None)
 
 
 def row(outcome: Outcome) -> OperationRow:

@@ -347,3 +347,22 @@ def test_spark_answers_for_a_trace_and_for_probes_alone_as_python_does(
             each.pop("versions")
             each["source"].pop("engine")
         assert found == expected
+
+
+def test_of_a_type_of_ones_own_the_other_choices_are_answered_for_without_its_code(tmp_path: Path) -> None:
+    """Where the classes are those by which quorums know such a type; of another system's type nothing is known."""
+    choices = {
+        "ours": {"adt": "seats", "classes": {"Call/Ok": [2, 2], "Blind/Ok": [0, 2]}},
+        "theirs": {"adt": "tickets", "classes": {"Buy/Ok": [2, 2]}},
+    }
+    run = measured_run.document(choices=choices, objects={"seats/a": "ours", "tickets/a": "theirs"})
+    folder = measured_run.write_run(tmp_path / "run", operations=0)
+    (folder / "run.json").write_text(json.dumps(run))
+    found = figures_in(make_report(folder, tmp_path / "out", PYTHON).json)
+    assert {row["choice"] for row in found["choices"]} == {
+        "ours",
+        "theirs",
+        "Call (1, 3), Blind (0, 3)",
+        "Call (3, 1), Blind (0, 1)",
+        "read/write Call (2, 2), Blind (2, 2)",
+    }

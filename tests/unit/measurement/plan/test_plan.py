@@ -4,14 +4,25 @@ from pathlib import Path
 
 import pytest
 
-from quorate.measurement.plan.plan import BadPlan
-from quorate.measurement.plan.plan_check import PREFILL_MAX, parse_plan, prefill_of, warnings
+from quorate.adts.library import Counter
+from quorate.adts.plain_class import PlainClass
+from quorate.api_specs.cluster import parse
+from quorate.measurement.plan.plan import BadPlan, Plan
+from quorate.measurement.plan.plan_check import (
+    PREFILL_MAX,
+    check_calls,
+    own_types_of,
+    parse_plan,
+    prefill_of,
+    warnings,
+)
 from tests.unit.measurement.plans import plan_text
 
 EXAMPLES = sorted((Path(__file__).parents[4] / "examples").glob("*.toml"))
 
 FAILURES = '[[failures]]\nmttf = "1h"\nmttr = "10m"\n'
 PARTITION = '[[partitions]]\nfront_ends = ["f1"]\nreplicas = ["r1"]\n'
+OWN = '[types]\nseats = "shop:Seats"\n'
 WORKLOAD = '[[workloads]]\ntype = "{type}"\nrates = {rates}\n[[workloads.choices]]\nname = "{name}"\n{more}\n'
 
 
@@ -145,7 +156,23 @@ def test_a_queue_holds_at_first_what_all_its_dequeues_may_take() -> None:
         (plan_text(workload=""), r"workloads"),
         (
             plan_text(workload=workload("stack")),
-            r"workloads 1, type: 'stack' is not kept by replicas; use queue",
+            r"workloads 1, type: 'stack' is not kept by replicas; use queue, .*, named in \[types\], as stack = ",
+        ),
+        (
+            plan_text(OWN, workload=workload("seat", "{ reserve = 1 }")),
+            r"use queue, .*, seats, or your own class",
+        ),
+        (
+            plan_text(OWN.replace(":", "."), workload=workload()),
+            r"\[types\] seats: 'shop.Seats' names no class",
+        ),
+        (
+            plan_text(OWN, cluster='[cluster]\ndocument = "cluster.toml"\n', workload=workload()),
+            r"types: the document of a running cluster names its types; leave the table out",
+        ),
+        (
+            plan_text(OWN, workload=workload("seats", "{ x = 1 }", more='classes = { "x/Ok" = [2, 2] }')),
+            r"choices 1: .*no event class 'x/Ok': use Call/Ok, Blind/Ok",
         ),
         (
             plan_text(workload=workload(rates="{ Pop = 1 }")),
@@ -217,3 +244,34 @@ def test_a_queue_that_may_run_empty_is_warned_of() -> None:
     )
     (told,) = warnings(parse_plan(plan_text(workload=few)))
     assert "runs empty" in told
+
+
+CLUSTER = """
+name = "c"
+[[replicas]]
+id = "r1"
+url = "http://127.0.0.1:8001"
+[types]
+visits = "shop:Visits"
+"""
+
+
+def test_types_of_a_running_cluster_are_those_of_its_document() -> None:
+    def plan_of(type: str) -> Plan:
+        calls = workload(type, "{ add = 1 }", more=f'object = "{type}/x"')
+        return parse_plan(plan_text(cluster='[cluster]\ndocument = "cluster.toml"\n', workload=calls))
+
+    assert own_types_of(plan_of("visits"), parse(CLUSTER)) == {"visits": "shop:Visits"}
+    with pytest.raises(
+        BadPlan, match=r"'seats' is not kept by replicas; use queue, register, .*, visits, or"
+    ):
+        own_types_of(plan_of("seats"), parse(CLUSTER))
+
+
+def test_what_is_no_operation_of_the_class_is_told() -> None:
+    plan = parse_plan(plan_text(OWN, workload=workload("seats", "{ add = 1, subtract = 1 }")))
+    assert own_types_of(plan) == {"seats": "shop:Seats"}
+    with pytest.raises(
+        BadPlan, match=r"workloads 1, rates: Counter has no operation 'subtract'; use add, value"
+    ):
+        check_calls(plan, {"seats": PlainClass(Counter)})

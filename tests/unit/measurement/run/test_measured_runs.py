@@ -18,6 +18,8 @@ TIMEOUT_S = 150
 PLAN = """
 [time]
 duration = "14s"
+[types]
+seats = "shop:Seats"
 [cluster]
 racks = { a = ["r1"], b = ["r2", "r3"] }
 front_ends = ["east", "west"]
@@ -79,6 +81,33 @@ deadline = "500ms"
 name = "by-systems"
 reads = "r1*r2 + r3"
 writes = "r1*r3 + r2*r3"
+
+[[workloads]]
+type = "seats"
+rates = { reserve = 2, free = 2 }
+deadline = "500ms"
+[[workloads.choices]]
+name = "seats"
+classes = { "Call/Ok" = [3, 1], "Blind/Ok" = [0, 1] }
+"""
+SHOP = """
+class Taken(Exception):
+    pass
+
+
+class Seats:
+    blind = ("free",)
+
+    def __init__(self) -> None:
+        self.taken: list[int] = []
+
+    def reserve(self, seat: int) -> None:
+        if seat in self.taken:
+            raise Taken
+        self.taken = sorted([*self.taken, seat])
+
+    def free(self, seat: int) -> None:
+        self.taken = [each for each in self.taken if each != seat]
 """
 
 
@@ -87,6 +116,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> RunRead:
     """One run with every kind of fault."""
     folder = tmp_path_factory.mktemp("measured")
     (folder / "plan.toml").write_text(PLAN)
+    (folder / "shop.py").write_text(SHOP)
     done = quorate("measure", "plan.toml", "--out", "run", "--json", cwd=folder, timeout_s=TIMEOUT_S)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Traceback" not in done.stderr, done.stderr
@@ -111,6 +141,8 @@ def test_every_appointed_operation_has_a_row_whatever_failed(run: RunRead) -> No
         ("register/by-systems", "Write"): 28,
         ("register/by-systems", "Read"): 28,
         ("register/by-systems", "Cas"): 28,
+        ("seats/seats", "Call"): 28,
+        ("seats/seats", "Blind"): 28,
     }
     assert {row["outcome"] for row in run.operations} == {"ok", "unavailable", "unknown"}
     assert {row["front_end"] for row in run.operations} == {"east", "west"}
@@ -120,6 +152,7 @@ FINAL_QUORUMS: dict[str, Callable[[set[str]], bool]] = {
     "one": lambda up: len(up) >= 1,
     "ordered": lambda up: len(up) >= 2,
     "by-systems": lambda up: up >= {"r1", "r3"} or up >= {"r2", "r3"},
+    "seats": lambda up: len(up) >= 1,
 }
 
 
@@ -130,7 +163,7 @@ def test_no_operation_succeeded_through_replicas_that_were_down_for_its_whole_li
         if row["outcome"] == "ok":
             assert FINAL_QUORUMS[row["choice"]]({"r1", "r2", "r3"} - down) or row["operation"] == "Read", row
         # Of a decision the SDK names those who promised to it, and they may have done so with the decision before.
-        if row["operation"] not in ("Deq", "Cas"):
+        if row["operation"] not in ("Deq", "Cas", "Call"):
             assert not down & set(row["answered"]), row
         checked += len(down)
     assert checked > 100
@@ -148,7 +181,13 @@ def down_for_life(run: RunRead, row: dict[str, Any]) -> set[str]:
 
 
 def test_operations_met_their_deadlines_and_their_quorums(run: RunRead) -> None:
-    needed = {("one", "Enq"): 1, ("one", "Deq"): 3, ("ordered", "Enq"): 2, ("ordered", "Deq"): 2}
+    needed = {
+        ("seats", "Call"): 3,
+        ("one", "Enq"): 1,
+        ("one", "Deq"): 3,
+        ("ordered", "Enq"): 2,
+        ("ordered", "Deq"): 2,
+    }
     for row in run.operations:
         if row["outcome"] == "ok":
             assert len(row["answered"]) >= needed.get((row["choice"], row["operation"]), 1), row
@@ -166,6 +205,8 @@ def test_queues_never_ran_empty_and_comparisons_never_failed(run: RunRead) -> No
         "Write/Ok",
         "Read/Ok",
         "Cas/Ok",
+        "Call/Ok",
+        "Blind/Ok",
     }
 
 
@@ -179,6 +220,15 @@ def test_queues_of_different_choices_met_the_same_load_at_the_same_moments(run: 
     # Latency is taken until the answer is heard of: a busy machine puts something between them. Draws of their own would
     # be apart by seconds: the moments of 70 events wander by the square root of that many times 0.2 s.
     assert sorted(apart)[len(apart) // 2] < 0.5
+
+
+def test_of_ones_own_type_calls_that_look_were_down_with_one_replica_and_blind_ones_were_not(
+    run: RunRead,
+) -> None:
+    """r1 stood still for half the run, and each call that looks wants all three."""
+    outcomes = Counter((row["operation"], row["outcome"]) for row in run.operations if row["adt"] == "seats")
+    assert 0 < outcomes["Call", "ok"] <= 14, outcomes
+    assert outcomes["Blind", "ok"] >= 20, outcomes
 
 
 def test_true_times_are_no_sooner_than_those_of_the_plan(run: RunRead) -> None:
@@ -241,7 +291,9 @@ def test_run_json_says_what_was_run(run: RunRead) -> None:
         "queue/one": "one",
         "queue/ordered": "ordered",
         "register/by-systems": "by-systems",
+        "seats/seats": "seats",
     }
+    assert told["choices"]["seats"]["classes"] == {"Call/Ok": [3, 1], "Blind/Ok": [0, 1]}
     assert told["choices"]["one"]["classes"]["Deq/Ok"] == [3, 1]
     assert told["choices"]["ordered"]["ordering"] == "quorum"
     assert told["choices"]["ordered"]["classes"]["Enq/Ok"] == [2, 2]
