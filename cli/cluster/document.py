@@ -6,6 +6,7 @@ Owns the text of a new document and where documents are looked for. What a docum
 import re
 import secrets
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
@@ -163,16 +164,22 @@ def check_member(document: ClusterDocument, replica_id: str) -> None:
 
 
 def change_stores(path: Path, old: ClusterDocument, new: ClusterDocument) -> None:
-    """Write the ids of new stores into the document's file; its comments stay, and no reader meets half a file."""
+    """Write the ids of new stores into the document's file; its comments stay, and no reader meets half a file. Raises Failure."""
+    lines = "; ".join(f"store = {quoted(each.store)} for {each.id}" for each in new.replicas)
+    by_hand = f"The stores are made, but {path} must be changed by hand, to {lines}"
     text = path.read_text(encoding="utf-8")
     for was, is_now in zip(old.replicas, new.replicas, strict=True):
         if was.store == is_now.store:
             continue
         if not was.store or text.count(was.store) != 1:
-            lines = "; ".join(f"store = {quoted(each.store)} for {each.id}" for each in new.replicas)
-            raise Failure(f"The stores are made, but {path} must be changed by hand, to {lines}.")
+            raise Failure(f"{by_hand}.")
         text = text.replace(was.store, is_now.store)
     parse(text, str(path))
     beside = path.with_name(path.name + ".new")
-    beside.write_text(text, encoding="utf-8")
-    beside.replace(path)
+    try:
+        beside.write_text(text, encoding="utf-8")
+        beside.replace(path)
+    except OSError as error:
+        with suppress(OSError):
+            beside.unlink(missing_ok=True)
+        raise Failure(f"{by_hand}: it cannot be written ({error.strerror}).") from None

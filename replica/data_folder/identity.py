@@ -118,10 +118,29 @@ def format_store(path: Path, document: ClusterDocument, replica_id: str) -> str:
                 f"{path} already holds a store: give an empty folder, or start the replica on it"
             )
         identity = _new_identity(document, replica)
-        _create(path, identity).close()
+        with whole_or_removed(path):
+            _create(path, identity).close()
         return identity.store
     finally:
         os.close(lock)
+
+
+@contextlib.contextmanager
+def whole_or_removed(path: Path) -> Iterator[None]:
+    """Whatever goes wrong within, the new store in the folder is removed: half of one would be in the way of the next try.
+    Raises FolderRefused where its disk is full, say."""
+    try:
+        yield
+    except BaseException as error:
+        for each in path.iterdir():
+            if each.name.startswith((DATABASE_FILE, IDENTITY_FILE)):
+                each.unlink()
+        if isinstance(error, (StorageFailed, OSError)):
+            raise FolderRefused(
+                f"no store could be made in {path}, and none is left there: {error}. Make room on its disk, or name a folder on "
+                "another one"
+            ) from error
+        raise
 
 
 @contextlib.contextmanager

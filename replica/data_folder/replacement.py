@@ -31,7 +31,7 @@ from ..protocol.log import (
 )
 from ..protocol.witness import Witness, contradiction
 from ..store.store import Store
-from .identity import FolderRefused, Identity, format_store, open_folder
+from .identity import FolderRefused, Identity, format_store, open_folder, whole_or_removed
 
 PAGE: Final = 1000
 """Objects, or rows, read at a time; the new store commits after each page of objects."""
@@ -80,6 +80,7 @@ def make_replacement(
         sources = {other: source for other, (_, source) in opened.items()}
         _refuse_forgetful(opened, replica_id)
         format_store(folder, new, replica_id)
+        stack.enter_context(whole_or_removed(folder))
         _, target = open_source(stack, new, replica_id, folder)
         objects = fill(target, sources, old)
         for other, (identity, source) in opened.items():

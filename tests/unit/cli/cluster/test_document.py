@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from quorate.api_specs.cluster import BadCluster, ChoiceRule, parse
-from quorate.cli.cluster.document import new_document, read_document, write_new
-from quorate.cli.failure import Usage
+from quorate.cli.cluster.document import change_stores, new_document, read_document, write_new
+from quorate.cli.failure import Failure, Usage
+from quorate.replica.data_folder.replacement import with_store
 
 URLS = {"r1": "http://127.0.0.1:8001", "r2": "http://127.0.0.1:8002", "r3": "http://127.0.0.1:8003"}
 
@@ -96,3 +97,18 @@ def test_a_rule_for_all_objects_of_a_type_stands_in_the_place_of_the_general_one
         "register/*",
         "dictionary/*",
     ]
+
+
+def test_a_document_that_cannot_be_written_stays_and_what_to_write_is_told(tmp_path: Path) -> None:
+    """The new store is made by then, and useless unless the document names it."""
+    path = tmp_path / "cluster.toml"
+    text = new_document(URLS)
+    path.write_text(text)
+    (tmp_path / "cluster.toml.new").mkdir()  # in the way of the new text
+    old = parse(text)
+    new = with_store(old, "r2", "another")
+    with pytest.raises(
+        Failure, match=r'changed by hand, to .*store = "another" for r2.*: it cannot be written'
+    ):
+        change_stores(path, old, new)
+    assert path.read_text() == text

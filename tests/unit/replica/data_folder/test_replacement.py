@@ -1,6 +1,9 @@
 """A replica that lost its disk gets a new store from all the others: nothing that a final quorum stored is missing."""
 
 import json
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -103,6 +106,32 @@ def test_the_new_store_remembers_what_was_consumed(three: Path) -> None:
     assert state is not None
     assert state.collected == t(1)
     assert rows == [("1", True), ("2", False)]
+
+
+@contextmanager
+def room_for(byte_count: int) -> Iterator[None]:
+    """Within, this process writes no file beyond that size, as on a full disk."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (byte_count, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_disk_without_room_is_told_and_holds_nothing_of_the_new_store(three: Path) -> None:
+    large = [Entry(t(number), t(number), Value('"' + "x" * 100_000 + '"')) for number in range(10, 20)]
+    tell(three, document(), "r2", Append(NAME, tuple(large)))
+    new = with_store(document(), "r3", "another")
+    others = {"r1": three / "r1", "r2": three / "r2"}
+    told = pytest.raises(FolderRefused, match=r"no store could be made in .*new, and none is left there: ")
+    with told, room_for(1 << 14):
+        format_store(three / "new", new, "r3")
+    assert [each.name for each in (three / "new").iterdir()] == ["lock"]
+    with told, room_for(1 << 19):  # enough for an empty store
+        make_replacement(document(), new, "r3", three / "new", others)
+    assert [each.name for each in (three / "new").iterdir()] == ["lock"]
+    assert make_replacement(document(), new, "r3", three / "new", others) == 1
 
 
 def test_the_new_store_holds_what_was_agreed_under_keys(three: Path) -> None:
