@@ -29,6 +29,7 @@ from .core.rng import Rng
 from .core.rounds import Answered, Event, Requests, Resolved, Task
 from .core.time_now import TimeNow
 from .core.values import Answer, Effects, Failed, Finish, Operation, Outcome, Send, Unanswered
+from .core.work import Work
 from .decisions.pending import CommandResult, PendingCommand
 from .decisions.proposer import Proposer
 from .decisions.transitions import Command
@@ -68,6 +69,7 @@ class FrontEnd(TimeNow):
         self._tasks: dict[int, Task] = {}
         self.pacing: Final = Pacing(self._tasks)
         self.places = Places(self._wake)
+        self.work = Work()
         self.walks: Final[list[Task]] = []
         self.changing: Final[set[tuple[str, str]]] = set()
         self._rounds: dict[int, tuple[Task, SideBySide | EnqueueRound]] = {}
@@ -161,6 +163,7 @@ class FrontEnd(TimeNow):
     def tick(self, now: Now) -> Effects:
         """Let those go on whose time has come."""
         self._now = now
+        self.work.begin_turn()
         while self._wakes and self._wakes[0][0] <= now.mono_s:
             _, number = heappop(self._wakes)
             task = self._tasks.get(number)
@@ -205,6 +208,7 @@ class FrontEnd(TimeNow):
             dropped.clear()
         self._forwarded.forget()
         self.places = Places(self._wake)
+        self.work = Work()
 
     # What operations and proposers ask for (their Machine protocols).
 

@@ -79,10 +79,10 @@ class Slots:
         self._waiting: Final[Turns[tuple[Hashable, int, asyncio.Future[None]]]] = Turns()
 
     async def take(self, caller: Hashable, most_s: float, size: int = 1) -> float:
-        """Return when one is there for this caller, who then has as many as it needs, and has to `give` them back: the seconds that it
-        waited. Raises TimeoutError after so many."""
+        """Return when one is there for this caller, who then has as many as it needs, a quarter at most, and has to `give` them back: the
+        seconds that it waited. Raises TimeoutError after so many."""
         if self._shares.may_take(caller):
-            self._shares.take(caller, size)
+            self._shares.take(caller, self._shares.fitted(size))
             return 0.0
         loop = asyncio.get_running_loop()
         come, begun_s = loop.create_future(), loop.time()
@@ -98,11 +98,11 @@ class Slots:
 
     def give(self, caller: Hashable, size: int = 1) -> None:
         """What this caller took is free again."""
-        self._shares.give(caller, size)
+        self._shares.give(caller, self._shares.fitted(size))
         while (waiting := self._waiting.pop(self._shares.may_take)) is not None:
             whose, needed, come = waiting
             if not come.done():
-                self._shares.take(whose, needed)
+                self._shares.take(whose, self._shares.fitted(needed))
                 come.set_result(None)
 
 

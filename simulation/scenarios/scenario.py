@@ -92,6 +92,9 @@ class Scenario(Struct, frozen=True):
     """In worlds whose callers acquire."""
     drawn: PlainClass | None = None
     """In worlds of a type of one's own: that type (`quorate.simulation.scenarios.own`)."""
+    is_busy: bool = False
+    """Whether decisions on what has a state wait for one another, as those on large states do (`quorate.client_sdk.protocol.core.work`):
+    between what they collect and what they do about it time passes."""
     each_another: tuple[str, ...] = ()
     """Arguments of its operations that are another one in each call, so that answers tell whose they are."""
 

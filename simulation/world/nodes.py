@@ -5,6 +5,7 @@ know what the messages mean.
 """
 
 from collections.abc import Callable, Iterable
+from typing import Final
 
 from msgspec import msgpack
 
@@ -19,6 +20,7 @@ from ...client_sdk.protocol.core.values import (
     Unanswered,
     Write,
 )
+from ...client_sdk.protocol.core.work import Work
 from ...client_sdk.protocol.front_end import FrontEnd
 from ...replica.protocol.at_most_once import AtMostOnce
 from ...timestamps.clock import Now
@@ -31,6 +33,9 @@ from .janitor import Janitor
 from .showing import shown, shown_answer
 from .surroundings import Stoppable, Surroundings
 from .watch import Watch
+
+BUSY_S: Final = 0.01
+"""How often who waits for a turn looks again in busy worlds: packets of several rounds come meanwhile."""
 
 LAZY_US_MAX = 20_000
 JOIN_US_MAX = 500
@@ -196,6 +201,8 @@ class FrontNode(Stoppable):
         self.cluster = world.document.hash
         own = None if home is None else home.id
         self.machine = FrontEnd(world.document, site=name, seed=seed, own=own, may_forward=world.is_routed)
+        if world.is_busy:
+            self.machine.work = Work(turn_bytes=1, light_bytes=1, pause_s=BUSY_S)
         self.janitor_outcomes: dict[str, int] = {}
         self._skew_us = skew_us
         self._steady = SteadyClock(world, name, 1_000_000 * seed)

@@ -18,6 +18,7 @@ class Surroundings(Protocol):
     has_codec: bool
     is_routed: bool
     is_gathered: bool
+    is_busy: bool
     exchange_timeout_us: int
     is_traced: bool
     is_healed: bool

@@ -44,6 +44,7 @@ class World:
         self.has_codec = scenario.has_codec
         self.is_routed = scenario.is_routed
         self.is_gathered = scenario.is_gathered
+        self.is_busy = scenario.is_busy
         self.exchange_timeout_us = int(scenario.exchange_timeout_s * 1e6)
         self.now_us = 0
         self.history = History(lambda: self.now_us)

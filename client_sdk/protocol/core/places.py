@@ -34,7 +34,7 @@ class Places:
     def take(self, task: Task, size: int) -> Generator[float, Event, bool]:
         """Wait for places, which the task then has to `give` back. False: its deadline has passed before, or its caller has gone.
 
-        Where one is free it takes as many as it needs, or a large command would wait for ever beside small ones.
+        Where one is free it takes as many as it needs, or a large command would wait for ever beside small ones; but a quarter at most.
         """
         if task.turn is None or self._shares.may_take(task.turn):
             self._hold(task, size)
@@ -56,7 +56,7 @@ class Places:
         """What the task took is free again."""
         if task.turn is None:
             return
-        self._shares.give(task.turn, size)
+        self._shares.give(task.turn, self._shares.fitted(size))
         while (waiting := self._waiting.pop(self._shares.may_take)) is not None:
             if not waiting.is_over:
                 self._hold(waiting.task, waiting.size)
@@ -65,4 +65,4 @@ class Places:
 
     def _hold(self, task: Task, size: int) -> None:
         if task.turn is not None:
-            self._shares.take(task.turn, size)
+            self._shares.take(task.turn, self._shares.fitted(size))

@@ -58,6 +58,10 @@ class Shares:
         """Whether there is as much for this caller."""
         return self._held.get(caller, 0) + size <= self._most - self.held
 
+    def fitted(self, size: int) -> int:
+        """What that much counts for, where one who has room for one may take more: with a quarter of all, something is left for others."""
+        return min(size, max(1, self._most // 4))
+
     def take(self, caller: Hashable, size: int = 1) -> None:
         """It is this caller's until it is given back."""
         self.held += size

@@ -12,7 +12,7 @@ from ....adts.log import Entry, Seen, Summary, Value
 from ....adts.plain_class import OK, BadClass, PlainClass, arguments_text, call_in, read, written
 from ....adts.specification import Invocation, Response
 from ....api_specs.limits import STATE_BYTES_MAX, Limits
-from ....api_specs.values import check_value, comparable, text_bytes
+from ....api_specs.values import check_value, comparable, text_bytes, work_bytes
 from ....timestamps.timestamp import Timestamp
 from ..core.values import Failed
 from .idempotency import KEY_REUSED, TOO_MANY_KEYS, digest
@@ -99,7 +99,7 @@ def _fold(
     done_bytes, left = 0, min(FOLDED_MAX, builder.context.limits.page_entries_max)
     while waiting and waiting[0].entry.t <= bound and left and done_bytes <= RUN_BYTES_MAX:
         text = str(waiting[0].entry.value)
-        done_bytes += len(builder.value or "") + len(text)
+        done_bytes += work_bytes(builder.value or "") + work_bytes(text)
         problem = _run_stored(builder, found, text, events)
         if problem is not None and left_out is None:
             return _not_run(text, problem)

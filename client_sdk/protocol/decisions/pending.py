@@ -8,6 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ....adts.log import NOTHING
+from ....adts.types.catalogue import adt_of, is_overwritten
 from ....api_specs.cluster import ClusterDocument
 from ....api_specs.commands import (
     AcquireCommand,
@@ -18,20 +19,21 @@ from ....api_specs.commands import (
 )
 from ....api_specs.limits import STATE_BYTES_MAX, Limits
 from ....api_specs.messages import Commit
+from ....api_specs.values import work_bytes
 from ....timestamps.timestamp import Timestamp
 from ..core.log_cache import LogCache
 from ..core.rounds import SOON_S, Event, Task
 from ..core.values import Failed
-from .transitions import WORKS_ON_STATES, Command, ConfirmCommand, InvokeCommand, argument_bytes
+from ..core.work import TURN_BYTES_MAX, Work
+from .transitions import WORKS_ON_STATES, Command, ConfirmCommand, InvokeCommand, argument_work
 
 HELD_S_MAX: Final = 0.1
 """So long, after a decision, a look may keep this front end from the next."""
 HELD_S_STEP: Final = 0.001
 COMMANDS_MAX: Final = 256
 """Decided in one batch."""
-RUN_BYTES_MAX: Final = 1024 * 1024
-"""Of states and arguments that one batch works on, together, where it works on all of them: work of some hundredths of a second, or of a
-quarter of one."""
+RUN_BYTES_MAX: Final = TURN_BYTES_MAX
+"""Of states and arguments that one batch works on, together, where it works on all of them."""
 ITEMS_AT_A_PLACE: Final = 64
 BYTES_AT_A_PLACE: Final = 4 * 1024
 """About a millisecond of work, as is any decision for itself; of nested arrays it is so few bytes."""
@@ -89,9 +91,9 @@ def places_of(command: Command, cache: LogCache) -> int:
         case SettleCommand():
             items = len(command.tokens)
         case InvokeCommand() if cache.summary is NOTHING:
-            size = argument_bytes(command) + UNSEEN_BYTES
+            size = argument_work(command) + UNSEEN_BYTES
         case CompareAndSetCommand() | InvokeCommand():
-            size = argument_bytes(command) + len(cache.summary.value or "")
+            size = argument_work(command) + work_bytes(cache.summary.value or "")
     return 1 + items // ITEMS_AT_A_PLACE + size // BYTES_AT_A_PLACE
 
 
@@ -123,13 +125,21 @@ class Batches:
         """As many of these as are done in one turn of the event loop, but at least one."""
         if not any(isinstance(each.command, WORKS_ON_STATES) for each in asked):
             return asked
-        done_bytes, state_bytes = 0, _state_bytes(self._cache)
+        done_bytes, state_bytes = 0, _state_work(self._cache)
         for place, each in enumerate(asked):
             if isinstance(each.command, WORKS_ON_STATES):
-                done_bytes += state_bytes + argument_bytes(each.command)
+                done_bytes += state_bytes + argument_work(each.command)
             if done_bytes > RUN_BYTES_MAX and place:
                 return asked[:place]
         return asked
+
+    def work(self) -> int:
+        """What the latest batch takes at most, with the calls that lie in the log; at least one of them runs, however large the state."""
+        looking = [each.command for each in self.latest if isinstance(each.command, WORKS_ON_STATES)]
+        stored = 0 if is_overwritten(adt_of(self._cache.name)) else len(self._cache.seen) + 1
+        state_bytes = _state_work(self._cache)
+        of_all = state_bytes * (len(looking) + stored) + sum(map(argument_work, looking))
+        return min(of_all, max(state_bytes, RUN_BYTES_MAX))
 
     def hold_for(self, granted: list[tuple[PendingCommand, Any]], now_s: float) -> None:
         """Where a caller is about to look whether a decision is made, the next batch is left for a moment."""
@@ -141,10 +151,10 @@ class Batches:
         return [asked.task.number for asked in self.latest]
 
 
-def _state_bytes(cache: LogCache) -> int:
-    """How large the state of a cell is at most, as far as it is known: that of the summary, or of an entry."""
+def _state_work(cache: LogCache) -> int:
+    """What the state of a cell takes at most, as far as it is known: that of the summary, or of an entry."""
     values = (cache.summary.value, *(found.entry.value for found in cache.seen.values()))
-    return max((len(value) for value in values if isinstance(value, str)), default=0)
+    return max((work_bytes(value) for value in values if isinstance(value, str)), default=0)
 
 
 def _in_turns(waiting: list[PendingCommand]) -> list[PendingCommand]:
@@ -167,6 +177,10 @@ class Machine(Protocol):
     @property
     def limits(self) -> Limits:
         """The cluster document's limits."""
+
+    @property
+    def work(self) -> Work:
+        """What decisions do in this turn of the event loop."""
 
     def stamp_for(self, cache: LogCache) -> Timestamp:
         """A new timestamp for the object, above all that is known of it."""

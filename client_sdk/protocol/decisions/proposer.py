@@ -164,6 +164,8 @@ class Proposer:
             elif is_fresh or (self._is_queue and self._proposed is None):
                 if is_fresh and self._is_proposed_in_doubt:
                     yield from self._write_back(task)
+                if not self._is_queue:
+                    yield from self._machine.work.wait(task, self.batches.work())
                 if (is_fresh and self._check_proposed()) or not self._are_asked(batch):
                     return None
                 plan = self._plan(commands, is_fresh, decided_before)

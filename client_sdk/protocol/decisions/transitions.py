@@ -25,7 +25,7 @@ from ....api_specs.commands import (
 )
 from ....api_specs.limits import Limits
 from ....api_specs.mending import mended
-from ....api_specs.values import comparable, is_equal, payload_bytes
+from ....api_specs.values import comparable, is_equal, payload_bytes, work_bytes
 from ....timestamps.timestamp import Timestamp
 from ..core.values import Failed
 from .idempotency import KEY_REUSED, TOO_MANY_KEYS, digest
@@ -103,11 +103,11 @@ WORKS_ON_STATES: Final = (CompareAndSetCommand, InvokeCommand)
 """Commands that look at the whole state and at the whole of their arguments."""
 
 
-def argument_bytes(command: CompareAndSetCommand | InvokeCommand) -> int:
-    """How large the arguments are, as text."""
+def argument_work(command: CompareAndSetCommand | InvokeCommand) -> int:
+    """What the arguments take, as `work_bytes` counts it."""
     if isinstance(command, InvokeCommand):
-        return sum(len(str(each)) for each in command.invocation.args)
-    return len(command.old or "") + len(command.new or "")
+        return sum(work_bytes(str(each)) for each in command.invocation.args)
+    return work_bytes(command.old or "") + work_bytes(command.new or "")
 
 
 class Plan(Struct):

@@ -17,6 +17,7 @@ from ....adts.plain_class import OK, BadClass, call_text
 from ....adts.specification import Kind, Response
 from ....adts.types.catalogue import adt_of
 from ....api_specs.limits import STATE_BYTES_MAX
+from ....api_specs.values import is_deeper, work_bytes
 from ..core.rounds import Event, Task
 from ..core.values import Done, Invoke
 from ..decisions.idempotency import decision_id
@@ -31,7 +32,7 @@ FOLD_EVERY: Final = 512
 FOLD_BYTES: Final = 16 * 1024
 """as many as have so many bytes: whoever stores them learns how large the state is."""
 STORED_BYTES_MAX: Final = 4096
-"""Of a call that is stored: as a state has at most STATE_BYTES_MAX, many find room in it that nobody has run yet."""
+"""Of a call that is stored, as `work_bytes` counts them: as a state has at most STATE_BYTES_MAX, many find room in it that nobody has run yet."""
 LOOK_ENTRIES: Final = 32
 """Of a log, that a look asks for at once: one above the horizon ends it."""
 LOOK_BYTES_MAX: Final = 4096
@@ -55,12 +56,13 @@ def invoke(operation: Invoke, task: Task, machine: Machine) -> OutcomeSteps:
 
 def stored_text(operation: Invoke, machine: Machine) -> Value | None:
     """The call as it is stored; None where it may not run later: not blind; under a key, which a decision remembers whichever callers have a
-    class that says so; or large, or on a state that is large, as far as is known: there may be no room for it then."""
+    class that says so; or large or nested deeply, or on a state that is large, as far as is known: there may be no room for it then."""
     if operation.key or operation.invocation.operation not in operation.type.blind:
         return None
     text = Value(call_text(operation.invocation))
     room = STATE_BYTES_MAX - len(machine.cache_of(operation.object).summary.value or "")
-    return text if len(text) <= min(STORED_BYTES_MAX, room) else None
+    is_small = work_bytes(text) <= STORED_BYTES_MAX and len(text) <= room
+    return text if is_small and not is_deeper(text.encode(), machine.limits.value_depth_max // 2) else None
 
 
 def stored_end(operation: Invoke) -> Done:

@@ -150,9 +150,10 @@ def _repair(operation: Repair, task: Task, machine: Machine) -> OutcomeSteps:
         try:
             verdict = yield from decide(operation.object, command, task, machine)
         except OperationFailed as failure:
-            done = "".join(f"\n{each}" for each in told)
-            detail = f"{failure.outcome.detail}. Done before:{done}" if told else failure.outcome.detail
-            raise OperationFailed(replace(failure.outcome, detail=detail)) from None
+            if not told:
+                raise
+            detail = "\n".join((f"{failure.outcome.detail}. Done before:", *told))
+            raise OperationFailed(replace(failure.outcome, detail=detail, definite=False)) from None
         told += verdict.result
         if not verdict.result or operation.type is None:
             return Done(told, "Repair/Ok", verdict.answered)

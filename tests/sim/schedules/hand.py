@@ -11,6 +11,7 @@ from quorate.api_specs.checking import check_batch
 from quorate.api_specs.cluster import ChoiceRule, ClockSettings, ClusterDocument, ReplicaInfo, checked
 from quorate.api_specs.limits import DEFAULTS, Limits
 from quorate.api_specs.messages import Batch
+from quorate.client_sdk.protocol.core.rounds import SOON_S
 from quorate.client_sdk.protocol.core.values import Done, Effects, Operation, Outcome, Send, Unanswered
 from quorate.client_sdk.protocol.front_end import FrontEnd
 from quorate.quorums.choices.choice import Ordering
@@ -160,11 +161,16 @@ class Hand:
         for _ in range(STEPS_MAX):
             if self.packets:
                 self._exchange(self.packets.pop(0))
-            elif len(self.outcomes) == len(self._names):
+            elif len(self.outcomes) == len(self._names) and not any(map(self._has_turn, self._wakes)):
                 return
             else:
                 self.sleep()
         raise AssertionError(f"not settled: {self.outcomes}")
+
+    def _has_turn(self, front: str) -> bool:
+        """Whether the front end goes on in the next turn of its event loop: nobody settles in between."""
+        wake_s = self._wakes[front]
+        return wake_s is not None and wake_s <= self._now(front).mono_s + SOON_S
 
     def ask(self, front: str, operation: Operation) -> Any:
         """The result of an operation for which everything arrives."""

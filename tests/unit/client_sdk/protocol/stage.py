@@ -20,6 +20,7 @@ from quorate.client_sdk.protocol.core.places import Places
 from quorate.client_sdk.protocol.core.rounds import Answered, Event, Requests, Resolved, Task
 from quorate.client_sdk.protocol.core.time_now import TimeNow
 from quorate.client_sdk.protocol.core.values import Failed, Send, Unanswered
+from quorate.client_sdk.protocol.core.work import Work
 from quorate.client_sdk.protocol.decisions.pending import CommandResult, PendingCommand
 from quorate.client_sdk.protocol.decisions.transitions import Command
 from quorate.quorums.choices.choice import QuorumChoice
@@ -77,6 +78,7 @@ class Stage(TimeNow):
         self.task: Final = self.caller(1, deadline_s)
         self.pacing: Final = Pacing(())
         self.places: Final = Places(lambda _: self._resume(None))
+        self.work: Final = Work()
         self.walks: Final[list[Task]] = []
         self.changing: Final[set[tuple[str, str]]] = set()
         self.sends: list[Send] = []

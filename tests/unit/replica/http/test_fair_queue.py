@@ -135,3 +135,15 @@ async def test_who_waits_too_long_for_a_slot_hears_so_and_keeps_none() -> None:
         await slots.take("b", 0.001)
     slots.give("a")
     assert await slots.take("c", 60) == 0
+
+
+async def test_a_large_one_leaves_slots_for_others() -> None:
+    slots = Slots(8)
+    await slots.take("many", 1, 100)
+    await slots.take("many", 1, 100)
+    with pytest.raises(TimeoutError):
+        await slots.take("many", 0.01, 100)
+    assert await slots.take("one", 1, 100) == 0
+    slots.give("one", 100)
+    slots.give("many", 100)
+    assert await slots.take("many", 1, 100) == 0

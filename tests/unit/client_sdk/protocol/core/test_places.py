@@ -70,6 +70,16 @@ def test_another_caller_does_not_wait_for_those_that_do() -> None:
     assert asking.ask("one") in asking.came
 
 
+def test_a_large_one_leaves_places_for_others() -> None:
+    """One of two megabytes took more than there are, and others waited until it was done."""
+    asking = Asking()
+    large = [asking.ask("many", 10 * PLACES_MAX) for _ in range(9)]
+    assert asking.came == large[:2]
+    assert asking.ask("one") in asking.came
+    asking.places.give(large[0], 10 * PLACES_MAX)
+    assert large[2] in asking.came
+
+
 def test_who_waits_take_turns() -> None:
     asking = Asking()
     held = [asking.ask_often(f"caller {number}", PLACES_MAX) for number in range(20)]

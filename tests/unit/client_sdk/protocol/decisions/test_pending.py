@@ -230,7 +230,7 @@ def test_the_state_is_measured_once_for_a_batch(monkeypatch: pytest.MonkeyPatch)
         looks.append(cache)
         return 1
 
-    monkeypatch.setattr(pending, "_state_bytes", measured)
+    monkeypatch.setattr(pending, "_state_work", measured)
     assert len(waiting.next().result) == COMMANDS_MAX
     assert looks == [waiting.cache]
 

@@ -9,12 +9,30 @@ from quorate.adts.plain_class import Json, PlainClass
 from quorate.adts.specification import Response
 from quorate.api_specs.limits import STATE_BYTES_MAX, Limits
 from quorate.api_specs.messages import Accept, Append, Collect
-from quorate.client_sdk.protocol.core.values import Done, Failed, Invoke, Repair, Write
+from quorate.client_sdk.protocol.core.values import Done, Failed, Invoke, Operation, Repair, Write
 from quorate.client_sdk.protocol.operations import own_calls
 from quorate.client_sdk.protocol.operations.own_calls import LOOK_BYTES_MAX, STORED_BYTES_MAX
 from tests.sim.schedules.hand import Hand
 from tests.support.own_types import Basket, Cart
 
+
+class Notes:
+    """What anybody noted, the value one deeper than the argument."""
+
+    blind = ("add",)
+    examples = {"note": (1, [2])}  # noqa: RUF012 - as users write it
+
+    def __init__(self) -> None:
+        self.notes: dict[str, list[Any]] = {"all": []}
+
+    def add(self, note: Any) -> None:
+        self.notes["all"].append(note)
+
+    def count(self) -> int:
+        return len(self.notes["all"])
+
+
+NOTES = PlainClass(Notes)
 CART = PlainClass(Cart)
 OBJECT = "cart/ann"
 ALL = ("r1", "r2", "r3")
@@ -161,6 +179,23 @@ def test_a_repair_goes_through_the_whole_log() -> None:
     assert hand.ask("f2", call("content")) == answer()
 
 
+def test_a_repair_that_ends_in_the_middle_tells_what_it_did_and_is_not_said_to_have_done_nothing() -> None:
+    hand = Hand(
+        {"Enq/Ok": (0, 2), "Deq/Ok": (2, 2)}, types={"cart": "shop:Cart"}, limits=Limits(page_entries_max=2)
+    )
+    for number in range(5):
+        hand.ask("f1", Write(OBJECT, Value(f'["shine",[{number}]]')))
+    hand.start("f2", Repair(OBJECT, BASKET), "repair")
+    for _ in range(2):  # collect and accept: one part of the log
+        hand.carry("f2", "r1", "r2")
+    while "repair" not in hand.outcomes:
+        hand.drop("f2")
+        hand.sleep()
+    assert isinstance(failed := hand.outcomes["repair"], Failed)
+    assert 'Done before:\ntaken out of the log: ["shine",[0]]' in failed.detail
+    assert not failed.definite
+
+
 def test_a_blind_call_under_a_key_is_decided_so_that_callers_of_either_class_know_it() -> None:
     """Where `blind` is put into a class while it is in use, a repeat by the other one was done again."""
     hand = cluster()
@@ -178,6 +213,64 @@ def test_a_blind_call_that_may_find_no_room_is_decided() -> None:
     hand.settle()
     assert isinstance(failed := hand.outcomes["put"], Failed)
     assert "of 262144 at most: keep less in one object" in failed.detail
+
+
+def nested(depth: int) -> Any:
+    value: Any = 1
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize(
+    "note", [nested(61), nested(33), [[]] * 300], ids=["too-deep", "deep", "many-arrays"]
+)
+def test_a_blind_call_that_is_nested_deeply_is_decided(note: Any) -> None:
+    """Its state may be nested deeper than it is: stored, it stopped the object for all others (61). Many arrays take long to run."""
+    hand = cluster()
+    operation = Invoke(OBJECT, NOTES, NOTES.call("add", note))
+    assert asked(hand, "f1", operation) == "look", (
+        "it is decided where the look shows that it changes something"
+    )
+    is_done = isinstance(list(hand.outcomes.values())[-1], Done)
+    assert is_done == (note != nested(61))
+    assert hand.ask("f2", Invoke(OBJECT, NOTES, NOTES.call("count"))) == Response("Ok", (int(is_done),))
+
+
+class Runs:
+    """Each call is counted, in all objects together."""
+
+    def __init__(self) -> None:
+        self.kept: list[Any] = []
+
+    def keep(self, count: int) -> None:
+        self.kept = [[]] * count
+        RUNS.append("keep")
+
+    def size(self) -> int:
+        RUNS.append("size")
+        return len(self.kept)
+
+
+RUNS = list[str]()
+
+
+def test_looks_at_many_large_states_run_in_as_many_turns_of_the_event_loop() -> None:
+    """Twenty of them, with calls that were stored, held the loop for two seconds, since one message answered them all."""
+    hand, found = cluster(), PlainClass(Runs)
+    names = [f"cart/{number}" for number in range(5)]
+    for name in names:
+        hand.ask("f1", Invoke(name, found, found.call("keep", 60_000)))
+    looks: dict[str, Operation] = {name: Invoke(name, found, found.call("size"), "key") for name in names}
+    hand.start_all("f2", looks)
+    RUNS.clear()
+    hand.carry("f2", "r1", "r2")
+    assert RUNS == ["size"]
+    hand.sleep()
+    assert RUNS == ["size"] * 2
+    hand.settle()
+    assert RUNS == ["size"] * 5
+    assert all(isinstance(hand.outcomes[name], Done) for name in names)
 
 
 def test_a_log_that_nobody_looks_at_is_run_by_those_who_fill_it(monkeypatch: pytest.MonkeyPatch) -> None:
