@@ -77,7 +77,10 @@ class Proposer:
 
     def explain(self) -> str:
         """How far the latest round has come, in words."""
-        return "nothing was asked yet" if self._round is None else self._round.explain()
+        told = "nothing was asked yet" if self._round is None else self._round.explain()
+        if self._is_queue or self._is_overwritten or not (stored := len(self._cache.seen)):
+            return told
+        return f"{told}; calls that were stored run first, {stored} at least"
 
     def run(self, task: Task) -> Steps:
         """Decide, or forward to the object's coordinator, until nobody asks any more."""

@@ -273,6 +273,20 @@ def test_looks_at_many_large_states_run_in_as_many_turns_of_the_event_loop() -> 
     assert all(isinstance(hand.outcomes[name], Done) for name in names)
 
 
+def test_who_waits_in_vain_is_told_of_the_stored_calls_that_run_first() -> None:
+    """It named healthy replicas alone, as if they had not answered."""
+    hand = cluster()
+    for item in "abc":
+        hand.ask("f1", put(item))
+    hand.start("f2", call("content", key="k"), "look")
+    hand.carry("f2", "r1", "r2")
+    while "look" not in hand.outcomes:
+        hand.drop("f2")
+        hand.sleep()
+    assert isinstance(failed := hand.outcomes["look"], Failed)
+    assert "; calls that were stored run first, 3 at least" in failed.detail
+
+
 def test_a_log_that_nobody_looks_at_is_run_by_those_who_fill_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody waits for that."""
     monkeypatch.setattr(own_calls, "FOLD_EVERY", 1)
