@@ -87,7 +87,7 @@ def is_deeper(text: bytes, most: int) -> bool:
 
 def work_bytes(text: str) -> int:
     """How much work it is to read JSON text, check and write it again, in bytes of one long string: arrays and objects take most of it."""
-    return len(text) + BRACKET_BYTES * (text.count("[") + text.count("{"))
+    return text_bytes(text) + BRACKET_BYTES * (text.count("[") + text.count("{"))
 
 
 def _depth(text: bytes) -> int:

@@ -22,8 +22,9 @@ from rich.table import Table
 from ...adts.plain_class import PlainClass
 from ...api_specs.cluster import ClusterDocument
 from ...measurement.plan.durations import duration_text
+from ...measurement.plan.own_calls import check_calls, own_types_of
 from ...measurement.plan.plan import Plan
-from ...measurement.plan.plan_check import check_calls, own_types_of, parse_plan, prefill_of, warnings
+from ...measurement.plan.plan_check import parse_plan, prefill_of, warnings
 from ...measurement.plan.schedule import Schedule
 from ...measurement.run.measuring import Measured, Onlooker, Setting, measure, schedule_of
 from ...measurement.run.parquet import Converted, convert
@@ -103,7 +104,7 @@ def _classes(plan: Plan, document: ClusterDocument | None, folder: Path) -> Mapp
     for name, found in classes.items():
         with users_code(f"{types[name]}, the type {name}, is no data type"):
             plain[name] = PlainClass(found)
-    check_calls(plan, plain)
+    check_calls(plan, plain, None if document is None else document.limits)
     return classes
 
 

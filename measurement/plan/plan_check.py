@@ -4,17 +4,17 @@ Owns every sentence about a plan that has the right form and still cannot be run
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import chain
 from typing import Final
 
 from msgspec import UNSET
 
-from ...adts.plain_class import PlainClass
 from ...adts.types.catalogue import BadName, check_name
 from ...api_specs.cluster import BadCluster, ChoiceRule, ClusterDocument, ReplicaInfo, checked
 from ...api_specs.limits import REPLICAS_MAX, Limits
 from .durations import duration_text
+from .own_calls import unknown_type
 from .plan import OPERATIONS, BadPlan, Choice, Partition, Plan, Process, Workload, object_of, read_plan
 
 LENGTH_S_MAX: Final = 7 * 86_400.0
@@ -40,36 +40,6 @@ def parse_plan(text: str, source: str = "plan.toml") -> Plan:
     if problem is not None:
         raise BadPlan(f"{source}: {problem}")
     return plan
-
-
-def own_types_of(plan: Plan, document: ClusterDocument | None = None) -> Mapping[str, str]:
-    """Where the class of each type of one's own is that the plan measures, by type; `document` is a running cluster's.
-
-    Raises BadPlan for a type that the cluster has not.
-    """
-    types = plan.types if document is None else document.own_types
-    wanted = dict.fromkeys(each.type for each in plan.workloads if each.type not in OPERATIONS)
-    if missing := next((name for name in wanted if name not in types), None):
-        raise BadPlan(f"workloads, type: {_unknown_type(missing, types)}")
-    return {name: types[name] for name in wanted}
-
-
-def check_calls(plan: Plan, classes: Mapping[str, PlainClass]) -> None:
-    """Raises BadPlan where a workload names what is no operation of its type's class."""
-    for number, workload in enumerate(plan.workloads, 1):
-        if (found := classes.get(workload.type)) is None:
-            continue
-        for operation in workload.rates:
-            if operation not in found.arguments:
-                known = ", ".join(found.arguments)
-                raise BadPlan(
-                    f"workloads {number}, rates: {found.name} has no operation {operation!r}; use {known}"
-                )
-
-
-def _unknown_type(name: str, types: Mapping[str, str]) -> str:
-    known = ", ".join((*OPERATIONS, *types))
-    return f'{name!r} is not kept by replicas; use {known}, or your own class, named in [types], as {name} = "shop:Seats"'
 
 
 def warnings(plan: Plan) -> list[str]:
@@ -303,7 +273,7 @@ def _of_workloads(plan: Plan) -> Iterator[str]:
 def _of_workload(plan: Plan, place: str, workload: Workload) -> Iterator[str]:
     is_own = workload.type not in OPERATIONS
     if is_own and not plan.cluster.document and workload.type not in plan.types:
-        yield f"{place}, type: {_unknown_type(workload.type, plan.types)}"
+        yield f"{place}, type: {unknown_type(workload.type, plan.types)}"
         return
     if not workload.rates:
         yield f"{place}, rates: name at least one operation and how many a second, as {{ Enq = 5 }}"

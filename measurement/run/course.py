@@ -1,5 +1,6 @@
 """How a run went: what lessens its measurements, and in which sentences a reader is told. Pure."""
 
+from collections.abc import Mapping
 from typing import Final
 
 from msgspec import Struct
@@ -22,6 +23,7 @@ class Course(Struct, frozen=True):
         latest_s: the longest time by which an operation began late.
         missed: outages that were over before their replica was back from an earlier one.
         deaths: of replicas that ended by themselves, each in a sentence.
+        refusals: by object, what an operation on it was refused for.
     """
 
     is_whole: bool
@@ -29,11 +31,16 @@ class Course(Struct, frozen=True):
     latest_s: float
     missed: int
     deaths: tuple[str, ...]
+    refusals: Mapping[str, str] = {}
 
     @property
     def notes(self) -> list[str]:
         """What a reader of the measurements should know about how they were made, each in a sentence."""
         found = list(self.deaths)
+        found += [
+            f"Some operations on {object} were refused, and count as unavailable: {why}"
+            for object, why in self.refusals.items()
+        ]
         if not self.is_whole:
             found.append("The run was ended early; what was measured until then is kept.")
         if self.not_begun:

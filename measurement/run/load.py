@@ -8,10 +8,9 @@ from the same front end at the same moment, and so meet the same faults.
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
 from typing import Final
 
-from ...client_sdk import AsyncClient, QuorateError
+from ...client_sdk import AsyncClient, QuorateError, RefusedByReplicas
 from ...client_sdk.protocol.core.values import Operation, Outcome
 from ..clock import RunClock
 from ..plan.plan import Workload, object_of
@@ -74,6 +73,8 @@ class Load:
         """Operations for which there was no room (IN_FLIGHT_MAX)."""
         self.latest_s = 0.0
         """How late the latest operation began: what this machine's load costs the measurement."""
+        self.refusals: Final[dict[str, str]] = {}
+        """By object, what an operation on it was refused for, the first time."""
 
     async def fill(self, prefills: Sequence[int]) -> None:
         """Give each object what its operations expect to find; one number of items for each workload."""
@@ -124,10 +125,19 @@ class Load:
             return
         self.begun += 1
         name = object.partition("/")[2]
-        running = _answered(step.run(self._clients[front_end], name, number, workload.deadline))
+        running = self._answered(object, step.run(self._clients[front_end], name, number, workload.deadline))
         task = asyncio.get_running_loop().create_task(running)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+    async def _answered(self, object: str, operation: Awaitable[object]) -> None:
+        """Run an operation; whoever records it has heard of its outcome, whatever that was."""
+        try:
+            await operation
+        except RefusedByReplicas as error:
+            self.refusals.setdefault(object, str(error))
+        except QuorateError:
+            pass
 
     def _refused(self, workload: Workload, object: str, operation: str, front_end: str) -> OperationRow:
         choice = next(each.name for each in workload.choices if object_of(workload, each) == object)
@@ -151,9 +161,3 @@ async def done_before(stop: asyncio.Event, work: Awaitable[object]) -> bool:
     if isinstance(ended, Exception):
         raise ended
     return is_done
-
-
-async def _answered(operation: Awaitable[object]) -> None:
-    """Run an operation; whoever records it has heard of its outcome, whatever that was."""
-    with suppress(QuorateError):
-        await operation

@@ -143,6 +143,7 @@ async def measure(plan: Plan, setting: Setting, stop: asyncio.Event, onlooker: O
                 latest_s=load.latest_s,
                 missed=len(conductor.missed),
                 deaths=tuple(conductor.deaths),
+                refusals=dict(load.refusals),
             )
             files.end(course)
     return Measured(tally, probes.count, files.end_s - files.start_s, course)

@@ -4,25 +4,23 @@ Owns what each call is given as arguments, and what an object must hold before t
 """
 
 from collections.abc import Awaitable, Callable, Mapping
-from itertools import islice, product
 from typing import Final
 
 from msgspec import Struct
 
-from ...adts.plain_class import PlainClass, thawed
+from ...adts.plain_class import PlainClass
 from ...adts.specification import Kind
 from ...adts.types.called import BLIND, CALL
 from ...adts.types.catalogue import SPECIFICATIONS
 from ...client_sdk import AsyncClient
 from ...client_sdk.api.objects import OwnType
+from ..plan.own_calls import calls_of
 from ..plan.plan import Workload
 
 PREFILL_DEADLINE_S: Final = 20.0
 KEYS: Final = 10
 VALUE: Final = "x"
 """What registers and keys hold, before and after each write: so a compare-and-set always finds what it expects."""
-ARGUMENTS_MAX: Final = 1000
-"""Of the combinations of a class's examples the first so many are called with, in turn."""
 
 Run = Callable[[AsyncClient, str, int, float], Awaitable[object]]
 """One operation of a client: on the object of that name, the how-manieth, with that deadline in seconds."""
@@ -81,12 +79,11 @@ def step_of(workload: Workload, operation: str, classes: Mapping[str, type]) -> 
 def _call_of(found: type, type_name: str, operation: str) -> Step:
     """The method of a class, called with the examples of its arguments in turn. To quorums every call is one of two operations."""
     plain = PlainClass(found)
-    examples = islice(product(*plain.arguments[operation].values()), ARGUMENTS_MAX)
-    invocations = [plain.call(operation, *map(thawed, each)) for each in examples]
+    calls = calls_of(plain, operation)
 
     def run(client: AsyncClient, name: str, number: int, deadline_s: float) -> Awaitable[object]:
         # The response itself: an exception of the class, as of a seat that is taken, is an outcome like others.
-        of, invocation = OwnType(client.document, found, type_name), invocations[number % len(invocations)]
+        of, invocation = OwnType(client.document, found, type_name), calls[number % len(calls)]
         return client.perform(of.call(name, invocation, None, lambda response: response), deadline_s)
 
     return Step(run, BLIND if operation in plain.blind else CALL, operation not in plain.blind)

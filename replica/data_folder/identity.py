@@ -33,6 +33,10 @@ IDENTITY_FILE: Final = "identity.json"
 LOCK_FILE: Final = "lock"
 COPY_FILE: Final = "backup.part"
 """A copy that is being made for a backup."""
+_STORE_FILES: Final = (
+    *(DATABASE_FILE + suffix for suffix in ("", "-wal", "-shm", "-journal")),
+    *(IDENTITY_FILE + suffix for suffix in ("", ".new")),
+)
 _OWN_NAMES: Final = (DATABASE_FILE, IDENTITY_FILE, LOCK_FILE, COPY_FILE, "lost+found")
 """How the names of files begin that a replica may find without a store: its own, and those of an empty disk."""
 
@@ -132,13 +136,12 @@ def whole_or_removed(path: Path) -> Iterator[None]:
     try:
         yield
     except BaseException as error:
-        for each in path.iterdir():
-            if each.name.startswith((DATABASE_FILE, IDENTITY_FILE)):
-                each.unlink()
+        for name in _STORE_FILES:
+            (path / name).unlink(missing_ok=True)
         if isinstance(error, (StorageFailed, OSError)):
             raise FolderRefused(
-                f"no store could be made in {path}, and none is left there: {error}. Make room on its disk, or name a folder on "
-                "another one"
+                f"no store could be made in {path}, and none is left there: {error}. If its disk is full, make room, or name a folder "
+                "on another one"
             ) from error
         raise
 

@@ -80,8 +80,8 @@ def make_replacement(
         sources = {other: source for other, (_, source) in opened.items()}
         _refuse_forgetful(opened, replica_id)
         format_store(folder, new, replica_id)
-        stack.enter_context(whole_or_removed(folder))
         _, target = open_source(stack, new, replica_id, folder)
+        stack.enter_context(whole_or_removed(folder))  # It is locked by now: no replica has it.
         objects = fill(target, sources, old)
         for other, (identity, source) in opened.items():
             if other != replica_id:

@@ -168,8 +168,9 @@ class Proposer:
                 if is_fresh and self._is_proposed_in_doubt:
                     yield from self._write_back(task)
                 if not self._is_queue:
-                    yield from self._machine.work.wait(task, self.batches.work())
-                if (is_fresh and self._check_proposed()) or not self._are_asked(batch):
+                    yield from self._come_to_turn(task, batch)
+                    commands = [asked.command for asked in batch]
+                if (is_fresh and self._check_proposed()) or not batch or not self._are_asked(batch):
                     return None
                 plan = self._plan(commands, is_fresh, decided_before)
                 if plan and not (
@@ -184,6 +185,14 @@ class Proposer:
             self._shown = set(self._cache.seen) if looks and self._current.is_whole else None
             yield from self._collect(task, commands)
             is_fresh, looks = True, looks + 1
+
+    def _come_to_turn(self, task: Task, batch: list[PendingCommand]) -> DecideSteps:
+        """Wait until there is time in the event loop for states of this size. Who waits no longer then is left out of the batch: others are not
+        sent back to the end of the queue for that."""
+        if not (yield from self._machine.work.wait(task, self.batches.work())):
+            raise Expired(f"states of so many bytes had no turn before the deadline; {self.explain()}")
+        waiting = set(map(id, self.asked))
+        batch[:] = [asked for asked in batch if id(asked) in waiting]
 
     def _plan(self, commands: list[Command], is_fresh: bool, decided_before: Ballot) -> Plan | None:
         """The plan, if the view is good enough for at least one result; None asks for another collect."""

@@ -17,7 +17,7 @@ from ....adts.plain_class import OK, BadClass, call_text
 from ....adts.specification import Kind, Response
 from ....adts.types.catalogue import adt_of
 from ....api_specs.limits import STATE_BYTES_MAX
-from ....api_specs.values import is_deeper, work_bytes
+from ....api_specs.values import is_deeper, text_bytes, work_bytes
 from ..core.rounds import Event, Task
 from ..core.values import Done, Invoke
 from ..decisions.idempotency import decision_id
@@ -60,8 +60,8 @@ def stored_text(operation: Invoke, machine: Machine) -> Value | None:
     if operation.key or operation.invocation.operation not in operation.type.blind:
         return None
     text = Value(call_text(operation.invocation))
-    room = STATE_BYTES_MAX - len(machine.cache_of(operation.object).summary.value or "")
-    is_small = work_bytes(text) <= STORED_BYTES_MAX and len(text) <= room
+    room = STATE_BYTES_MAX - text_bytes(machine.cache_of(operation.object).summary.value or "")
+    is_small = work_bytes(text) <= STORED_BYTES_MAX and text_bytes(text) <= room
     return text if is_small and not is_deeper(text.encode(), machine.limits.value_depth_max // 2) else None
 
 
@@ -72,7 +72,7 @@ def stored_end(operation: Invoke) -> Done:
 
 def is_to_run_log(text: Value, machine: Machine) -> bool:
     """Whether this stored call is one of those that see to it that the log does not grow."""
-    return machine.random() < max(1 / FOLD_EVERY, len(text) / FOLD_BYTES)
+    return machine.random() < max(1 / FOLD_EVERY, text_bytes(text) / FOLD_BYTES)
 
 
 def run_log(operation: Invoke, task: Task, machine: Machine) -> None:

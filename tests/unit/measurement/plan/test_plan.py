@@ -4,18 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from quorate.adts.library import Counter
-from quorate.adts.plain_class import PlainClass
-from quorate.api_specs.cluster import parse
-from quorate.measurement.plan.plan import BadPlan, Plan
-from quorate.measurement.plan.plan_check import (
-    PREFILL_MAX,
-    check_calls,
-    own_types_of,
-    parse_plan,
-    prefill_of,
-    warnings,
-)
+from quorate.measurement.plan.plan import BadPlan
+from quorate.measurement.plan.plan_check import PREFILL_MAX, parse_plan, prefill_of, warnings
 from tests.unit.measurement.plans import plan_text
 
 EXAMPLES = sorted((Path(__file__).parents[4] / "examples").glob("*.toml"))
@@ -244,34 +234,3 @@ def test_a_queue_that_may_run_empty_is_warned_of() -> None:
     )
     (told,) = warnings(parse_plan(plan_text(workload=few)))
     assert "runs empty" in told
-
-
-CLUSTER = """
-name = "c"
-[[replicas]]
-id = "r1"
-url = "http://127.0.0.1:8001"
-[types]
-visits = "shop:Visits"
-"""
-
-
-def test_types_of_a_running_cluster_are_those_of_its_document() -> None:
-    def plan_of(type: str) -> Plan:
-        calls = workload(type, "{ add = 1 }", more=f'object = "{type}/x"')
-        return parse_plan(plan_text(cluster='[cluster]\ndocument = "cluster.toml"\n', workload=calls))
-
-    assert own_types_of(plan_of("visits"), parse(CLUSTER)) == {"visits": "shop:Visits"}
-    with pytest.raises(
-        BadPlan, match=r"'seats' is not kept by replicas; use queue, register, .*, visits, or"
-    ):
-        own_types_of(plan_of("seats"), parse(CLUSTER))
-
-
-def test_what_is_no_operation_of_the_class_is_told() -> None:
-    plan = parse_plan(plan_text(OWN, workload=workload("seats", "{ add = 1, subtract = 1 }")))
-    assert own_types_of(plan) == {"seats": "shop:Seats"}
-    with pytest.raises(
-        BadPlan, match=r"workloads 1, rates: Counter has no operation 'subtract'; use add, value"
-    ):
-        check_calls(plan, {"seats": PlainClass(Counter)})

@@ -124,13 +124,15 @@ def test_a_disk_without_room_is_told_and_holds_nothing_of_the_new_store(three: P
     tell(three, document(), "r2", Append(NAME, tuple(large)))
     new = with_store(document(), "r3", "another")
     others = {"r1": three / "r1", "r2": three / "r2"}
+    (three / "new").mkdir()
+    (three / "new" / "replica.sqlite3.bak").write_text("the damaged one, kept")
     told = pytest.raises(FolderRefused, match=r"no store could be made in .*new, and none is left there: ")
     with told, room_for(1 << 14):
         format_store(three / "new", new, "r3")
-    assert [each.name for each in (three / "new").iterdir()] == ["lock"]
+    assert {each.name for each in (three / "new").iterdir()} == {"lock", "replica.sqlite3.bak"}
     with told, room_for(1 << 19):  # enough for an empty store
         make_replacement(document(), new, "r3", three / "new", others)
-    assert [each.name for each in (three / "new").iterdir()] == ["lock"]
+    assert {each.name for each in (three / "new").iterdir()} == {"lock", "replica.sqlite3.bak"}
     assert make_replacement(document(), new, "r3", three / "new", others) == 1
 
 

@@ -14,7 +14,9 @@ class Working:
     def __init__(self) -> None:
         self.work = Work()
         self.done: list[int] = []
-        self._waiting: dict[int, Generator[float, Event, None]] = {}
+        self.late: list[int] = []
+        """Those whose deadline came before."""
+        self._waiting: dict[int, Generator[float, Event, bool]] = {}
         self._tasks: list[Task] = []
 
     def begin(self, size: int) -> int:
@@ -39,9 +41,9 @@ class Working:
     def _go_on(self, number: int) -> None:
         try:
             next(self._waiting[number])
-        except StopIteration:
+        except StopIteration as stop:
             del self._waiting[number]
-            self.done.append(number)
+            (self.done if stop.value else self.late).append(number)
 
 
 HALF = TURN_BYTES_MAX // 2
@@ -69,24 +71,33 @@ def test_who_waits_goes_in_the_order_of_coming_and_newcomers_wait_behind() -> No
     assert working.done == [0, 1, 2, 3, late]
 
 
-def test_small_states_wait_for_nobody() -> None:
+def test_small_states_wait_for_no_large_ones_but_for_so_many_small_ones() -> None:
     working = Working()
     working.begin(TURN_BYTES_MAX)
     waiting = working.begin(TURN_BYTES_MAX)
-    small = working.begin(LIGHT_BYTES - 1)
-    assert working.done == [0, small]
+    light = [working.begin(LIGHT_BYTES - 1) for _ in range(20)]
+    at_once = TURN_BYTES_MAX // (LIGHT_BYTES - 1) + 1
+    assert working.done == [0, *light[:at_once]]
     working.turn()
-    assert working.done == [0, small, waiting]
+    assert working.done == [0, *light[:at_once], waiting, *light[at_once:]]
 
 
-def test_one_that_is_driven_no_more_or_late_holds_up_nobody() -> None:
+def test_one_that_is_driven_no_more_holds_up_nobody() -> None:
     working = Working()
     for _ in range(4):
         working.begin(TURN_BYTES_MAX)
     working.close(1)
     working.turn()
     assert working.done == [0, 2]
-    working.turn(DEADLINE_S)
-    working.begin(LIGHT_BYTES)
     working.turn()
-    assert working.done == [0, 2, 3, 4]
+    assert working.done == [0, 2, 3]
+
+
+def test_whose_deadline_comes_first_does_nothing_any_more() -> None:
+    """All who waited did all of it then, in one turn, and for nobody."""
+    working = Working()
+    for _ in range(4):
+        working.begin(TURN_BYTES_MAX)
+    working.turn(DEADLINE_S)
+    assert (working.done, working.late) == ([0], [1, 2, 3])
+    assert working.begin(TURN_BYTES_MAX) in working.done

@@ -225,7 +225,7 @@ def nested(depth: int) -> Any:
 @pytest.mark.parametrize(
     "note", [nested(61), nested(33), [[]] * 300], ids=["too-deep", "deep", "many-arrays"]
 )
-def test_a_blind_call_that_is_nested_deeply_is_decided(note: Any) -> None:
+def test_a_blind_call_that_is_nested_deeply_or_takes_long_is_decided(note: Any) -> None:
     """Its state may be nested deeper than it is: stored, it stopped the object for all others (61). Many arrays take long to run."""
     hand = cluster()
     operation = Invoke(OBJECT, NOTES, NOTES.call("add", note))
