@@ -5,7 +5,7 @@ refuses it: while it does, entries at or below what a quorum has fenced may be t
 which the next collect rides.
 """
 
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Sequence
 from typing import Any, Final, Protocol
 
 from ....adts.log import Entry
@@ -223,8 +223,8 @@ class Proposer:
         if stamp <= cache.summary.horizon:
             return None
         view = {name: found for name, found in cache.by_id().items() if found.entry.t < stamp}
-        is_covered = bound >= stamp and self._is_new(
-            timestamp for timestamp in cache.seen if timestamp >= stamp
+        is_covered = bound >= stamp and self._come_later(
+            [timestamp for timestamp in cache.seen if timestamp >= stamp]
         )
         if self._is_overwritten:
             return plan_cell(cache.summary, view, stamp, commands, self._context()) if is_covered else None
@@ -232,9 +232,12 @@ class Proposer:
         plan = plan_own(cache.summary, view, bound, upto, commands, self._context())
         return plan if plan.results or plan.summary != cache.summary else None
 
-    def _is_new(self, above: Iterable[Timestamp]) -> bool:
-        """Whether no entry of these was complete when the commands were given: the look before the latest showed whole logs of a quorum,
-        without them. They may come after the stamp then: else who decides would never catch up with those who store."""
+    def _come_later(self, above: Sequence[Timestamp]) -> bool:
+        """Whether entries above the stamp may come after the decision: none of these was complete when the commands were given, for the look
+        before the latest showed whole logs of a quorum without them. Else who decides would never catch up with those who store.
+        What is overwritten may be forgotten below a complete entry, so that nothing may lie above the stamp there."""
+        if self._is_overwritten:
+            return not above
         return all(self._shown is not None and timestamp not in self._shown for timestamp in above)
 
     @property
@@ -259,8 +262,7 @@ class Proposer:
     def _collect(self, task: Task, commands: list[Command]) -> DecideSteps:
         """Promises, fences and logs of an initial quorum, read after this call began."""
         wanted = self._windows.wanted(commands)
-        if not self._is_overwritten:
-            self._windows.trim(wanted)
+        self._windows.trim(wanted)
         fence = self._stamp = self._fence_wanted(wanted)
 
         def request(replica: str) -> Collect:
@@ -313,7 +315,7 @@ class Proposer:
         # For all who ask, not only those granted now: else an owner whose first batch was one stays at one each.
         self._windows.note_aside(is_all=not granted)
         next_wanted = self._windows.wanted([asked.command for asked in self.asked[:COMMANDS_MAX]])
-        if self._is_queue:
+        if self._is_queue or self._is_overwritten:
             self._windows.trim(next_wanted)
         yield from self._accept(task, plan, next_wanted)
         self._proposed = None

@@ -1,6 +1,6 @@
 """Mistakes of decisions: ballots, steps, fences, ambiguous entries, Empty, and what is known to be decided."""
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -195,8 +195,17 @@ def swap_below_a_write() -> Planting:
 
 
 def let_ended_calls_come_later() -> Planting:
-    """A write that a look shows above the stamp comes after the decision, though it may have ended before that began."""
-    return patched(Proposer, _is_new=lambda *_: True)
+    """A stored call that a look shows above the stamp comes after the decision, though it may have ended before that began."""
+    return patched(Proposer, _come_later=lambda self, above: not (self._is_overwritten and above))
+
+
+def let_newer_writes_come_later() -> Planting:
+    """A write of a cell that no earlier look showed comes after the decision, though older ones may have been forgotten for it."""
+
+    def come_later(self: Proposer, above: Sequence[Any]) -> bool:
+        return all(self._shown is not None and timestamp not in self._shown for timestamp in above)
+
+    return patched(Proposer, _come_later=come_later)
 
 
 def void_though_it_may_complete() -> Planting:

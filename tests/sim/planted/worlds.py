@@ -73,14 +73,13 @@ CAS: Final = Hint(
     faults=ROUGH,
     fields={**BUSY, **only(Read=2, Write=3, Cas=3)},
 )
-LAGGING_CAS: Final = Hint(
+SLOW_CAS: Final = Hint(
     REGISTER,
-    chosen("register", (0, 2), (2, 2)),
-    clock=ClockSettings(front_end_error_s=0.0),
-    faults=GOOD_CLOCKS | {"client_skew_us": 20_000},
-    fields={**BUSY, **only(Read=2, Write=3, Cas=3), "is_exact": False},
+    chosen("register", (3, 1), (3, 1), "quorum"),
+    faults=GOOD_CLOCKS | {"slow_links": 3},
+    fields={**BUSY, **only(Read=2, Write=4, Cas=3), "fronts": 1, "processes": 5, "is_gathered": True},
 )
-"""Clocks worse than they are declared to be: a decision may begin after a write whose timestamp is above its own."""
+"""Writes of the same front end come and are complete while a decision looks."""
 ROUTED: Final = replace(
     ROUGH_QUEUE,
     faults=ROUGH | {"duplication": 0.3, "cuts": 1, "cancels": 0.0, "client_crashes": 0},
