@@ -359,7 +359,7 @@ def test_of_a_type_of_ones_own_the_other_choices_are_answered_for_without_its_co
     folder = measured_run.write_run(tmp_path / "run", operations=0)
     (folder / "run.json").write_text(json.dumps(run))
     found = figures_in(make_report(folder, tmp_path / "out", PYTHON).json)
-    assert {row["choice"] for row in found["choices"]} == {
+    assert {row["choice"] for row in found["candidates"]} == {
         "ours",
         "theirs",
         "Call (1, 3), Blind (0, 3)",
