@@ -167,9 +167,9 @@ class Proposer:
             elif is_fresh or (self._is_queue and self._proposed is None):
                 if is_fresh and self._is_proposed_in_doubt:
                     yield from self._write_back(task)
-                if not self._is_queue:
-                    yield from self._come_to_turn(task, batch)
-                    commands = [asked.command for asked in batch]
+                if not (yield from self._come_to_turn(task, batch)):
+                    continue
+                commands = [asked.command for asked in batch]
                 if (is_fresh and self._check_proposed()) or not batch or not self._are_asked(batch):
                     return None
                 plan = self._plan(commands, is_fresh, decided_before)
@@ -186,13 +186,17 @@ class Proposer:
             yield from self._collect(task, commands)
             is_fresh, looks = True, looks + 1
 
-    def _come_to_turn(self, task: Task, batch: list[PendingCommand]) -> DecideSteps:
+    def _come_to_turn(self, task: Task, batch: list[PendingCommand]) -> Generator[float, Event, bool]:
         """Wait until there is time in the event loop for states of this size. Who waits no longer then is left out of the batch: others are not
-        sent back to the end of the queue for that."""
-        if not (yield from self._machine.work.wait(task, self.batches.work())):
-            raise Expired(f"states of so many bytes had no turn before the deadline; {self.explain()}")
-        waiting = set(map(id, self.asked))
-        batch[:] = [asked for asked in batch if id(asked) in waiting]
+        sent back to the end of the queue for that. False: what the term was to go on from was thrown away meanwhile, and another begins."""
+        if not self._is_queue:
+            if not (yield from self._machine.work.wait(task, self.batches.work())):
+                raise Expired(f"states of so many bytes had no turn before the deadline; {self.explain()}")
+            waiting = set(map(id, self.asked))
+            batch[:] = [asked for asked in batch if id(asked) in waiting]
+        if self._current.lives != self._cache.lives:
+            self._term = None
+        return self._term is not None
 
     def _plan(self, commands: list[Command], is_fresh: bool, decided_before: Ballot) -> Plan | None:
         """The plan, if the view is good enough for at least one result; None asks for another collect."""
@@ -229,7 +233,8 @@ class Proposer:
         if self._is_overwritten:
             return plan_cell(cache.summary, view, stamp, commands, self._context()) if is_covered else None
         upto = stamp if is_covered else INFINITY
-        plan = plan_own(cache.summary, view, bound, upto, commands, self._context())
+        # Not beyond the stamp, though more is fenced: what the summary has adopted there comes after what the view leaves out.
+        plan = plan_own(cache.summary, view, min(bound, stamp), upto, commands, self._context())
         return plan if plan.results or plan.summary != cache.summary else None
 
     def _come_later(self, above: Sequence[Timestamp]) -> bool:
@@ -262,7 +267,8 @@ class Proposer:
     def _collect(self, task: Task, commands: list[Command]) -> DecideSteps:
         """Promises, fences and logs of an initial quorum, read after this call began."""
         wanted = self._windows.wanted(commands)
-        self._windows.trim(wanted)
+        if not self._is_overwritten:
+            self._windows.trim(wanted)
         fence = self._stamp = self._fence_wanted(wanted)
 
         def request(replica: str) -> Collect:
@@ -290,6 +296,8 @@ class Proposer:
         yield from self._timed(task, round_, has_quorum)
         if self._cache.lives > lives:
             yield from self._collect(task, commands)
+        else:
+            self._current.lives = lives
         self._cache.check_decided(self._final)
 
     def _timed(self, task: Task, round_: Gathering, is_enough: Callable[[], bool]) -> DecideSteps:
@@ -315,7 +323,7 @@ class Proposer:
         # For all who ask, not only those granted now: else an owner whose first batch was one stays at one each.
         self._windows.note_aside(is_all=not granted)
         next_wanted = self._windows.wanted([asked.command for asked in self.asked[:COMMANDS_MAX]])
-        if self._is_queue or self._is_overwritten:
+        if self._is_queue:
             self._windows.trim(next_wanted)
         yield from self._accept(task, plan, next_wanted)
         self._proposed = None

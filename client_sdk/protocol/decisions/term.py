@@ -1,6 +1,6 @@
 """One term of an owner: its ballots, and how far the replicas that promised it have fenced their logs. Pure.
 
-A term stands until a replica refuses it. Up to its fences a quorum's logs can grow no more, so the owner may take from it
+A term stands until a replica refuses it, or the front end has to forget what it knew of the object. Up to its fences a quorum's logs can grow no more, so the owner may take from it
 without looking again; that the term still stands is proved by the accept.
 """
 
@@ -24,6 +24,8 @@ class Term:
         self.stamp: Final = stamp
         self.step = 0
         """Of the latest accept; 0 is the promise itself."""
+        self.lives = cache.lives
+        """The log cache's, when the latest collect had filled it."""
         self._cache: Final = cache
         self._initial: Final = initial
         self._fenced: dict[str, Timestamp] = {}

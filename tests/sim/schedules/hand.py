@@ -11,6 +11,7 @@ from quorate.api_specs.checking import check_batch
 from quorate.api_specs.cluster import ChoiceRule, ClockSettings, ClusterDocument, ReplicaInfo, checked
 from quorate.api_specs.limits import DEFAULTS, Limits
 from quorate.api_specs.messages import Batch
+from quorate.client_sdk.protocol.core.log_cache import LogCache
 from quorate.client_sdk.protocol.core.rounds import SOON_S
 from quorate.client_sdk.protocol.core.values import Done, Effects, Operation, Outcome, Send, Unanswered
 from quorate.client_sdk.protocol.front_end import FrontEnd
@@ -184,6 +185,10 @@ class Hand:
         outcome = self.outcomes[name]
         assert isinstance(outcome, Done), outcome
         return outcome.result
+
+    def cache(self, front: str, name: str) -> LogCache:
+        """What the front end knows of an object."""
+        return self._fronts[front].cache_of(name)
 
     def counters(self, front: str) -> dict[str, int]:
         """What the front end has counted."""
