@@ -1,7 +1,7 @@
 """One term of an owner: its ballots, and how far the replicas that promised it have fenced their logs. Pure.
 
-A term stands until a replica refuses it, or the front end has to forget what it knew of the object. Up to its fences a quorum's logs can grow no more, so the owner may take from it
-without looking again; that the term still stands is proved by the accept.
+A term stands until a replica refuses it, or the front end has to forget what it knew of the object. Up to its fences a quorum's
+logs can grow no more, so the owner may take from it without looking again; that the term still stands is proved by the accept.
 """
 
 from typing import Final
