@@ -304,6 +304,9 @@ def test_of_large_states_one_decision_runs_fewer_calls() -> None:
     log = [stored(t, "add", "a") for t in range(2, 9)]
     plan = planned(large, call("content"), log=log)
     assert (plan.results, plan.summary.horizon) == ({}, at(6)), "five, for these are a megabyte"
+    nested = Value('{"state":{"items":{},"kept":[' + ",".join(["[]"] * 20_000) + ']},"version":1}')
+    plan = planned(replace(large, value=nested), call("content"), log=log)
+    assert (plan.results, plan.summary.horizon) == ({}, at(4)), "three, for arrays count 16 bytes more"
 
 
 def test_a_call_in_the_log_is_recovered_without_the_code() -> None:

@@ -107,6 +107,8 @@ def test_a_call_takes_places_for_its_state_and_for_one_that_was_not_seen_yet() -
     assert places_of(call, cache) == 33
     cache.summary = replace(NOTHING, value=Value("x" * 256 * 1024))
     assert places_of(call, cache) == 65
+    cache.summary = replace(NOTHING, value=Value("[]" * 8 * 1024))
+    assert places_of(call, cache) == 37, "an array counts for 16 bytes more"
     cache.summary = replace(NOTHING, value=Value("{}"))
     assert places_of(call, cache) == 1
 
@@ -215,6 +217,21 @@ def test_what_is_compared_or_run_together_is_bounded_by_all_that_is_looked_at(wh
         waiting.cache.seen[at(1)] = Seen(Entry("e", at(1), large))
     waiting.commands += [waiting.command(number, command) for number in range(9)]
     assert len(waiting.next().result) == 4
+
+
+def test_the_work_of_a_batch_is_that_of_its_commands_and_of_the_calls_in_the_log() -> None:
+    waiting, found = Waiting(0, "bag/b"), PlainClass(Cart)
+    waiting.commands += [
+        waiting.command(number, InvokeCommand(found, found.call("content"))) for number in (0, 1)
+    ]
+    waiting.cache.summary = replace(NOTHING, value=Value("x" * 100_000))
+    waiting.cache.seen = {at(t): Seen(Entry(str(t), at(t), Value("[]"))) for t in (1, 2, 3)}
+    waiting.next()
+    assert waiting.batches.work() == 100_000 * (2 + 3 + 1)
+    waiting.cache.seen = {at(t): Seen(Entry(str(t), at(t), Value("[]"))) for t in range(1, 99)}
+    assert waiting.batches.work() == RUN_BYTES_MAX
+    waiting.cache.summary = replace(NOTHING, value=Value("x" * 3 * RUN_BYTES_MAX))
+    assert waiting.batches.work() == 3 * RUN_BYTES_MAX
 
 
 def test_the_state_is_measured_once_for_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:

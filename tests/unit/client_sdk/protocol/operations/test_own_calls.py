@@ -223,7 +223,9 @@ def nested(depth: int) -> Any:
 
 
 @pytest.mark.parametrize(
-    "note", [nested(61), nested(33), [[]] * 300], ids=["too-deep", "deep", "many-arrays"]
+    "note",
+    [nested(61), nested(33), [[]] * 300, "😀" * 1100],
+    ids=["too-deep", "deep", "many-arrays", "more-bytes-than-characters"],
 )
 def test_a_blind_call_that_is_nested_deeply_or_takes_long_is_decided(note: Any) -> None:
     """Its state may be nested deeper than it is: stored, it stopped the object for all others (61). Many arrays take long to run."""
