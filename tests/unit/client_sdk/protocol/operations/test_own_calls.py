@@ -188,10 +188,7 @@ def test_a_repair_that_ends_in_the_middle_tells_what_it_did_and_is_not_said_to_h
     hand.start("f2", Repair(OBJECT, BASKET), "repair")
     for _ in range(2):  # collect and accept: one part of the log
         hand.carry("f2", "r1", "r2")
-    while "repair" not in hand.outcomes:
-        hand.drop("f2")
-        hand.sleep()
-    assert isinstance(failed := hand.outcomes["repair"], Failed)
+    failed = failed_in_vain(hand, "f2", "repair")
     assert 'Done before:\ntaken out of the log: ["shine",[0]]' in failed.detail
     assert not failed.definite
 
@@ -213,6 +210,16 @@ def test_a_blind_call_that_may_find_no_room_is_decided() -> None:
     hand.settle()
     assert isinstance(failed := hand.outcomes["put"], Failed)
     assert "of 262144 at most: keep less in one object" in failed.detail
+
+
+def failed_in_vain(hand: Hand, front: str, name: str) -> Failed:
+    """How an operation ends whose front end reaches nobody from now on."""
+    while name not in hand.outcomes:
+        hand.drop(front)
+        hand.sleep()
+    failed = hand.outcomes[name]
+    assert isinstance(failed, Failed)
+    return failed
 
 
 def nested(depth: int) -> Any:
@@ -282,10 +289,7 @@ def test_who_waits_in_vain_is_told_of_the_stored_calls_that_run_first() -> None:
         hand.ask("f1", put(item))
     hand.start("f2", call("content", key="k"), "look")
     hand.carry("f2", "r1", "r2")
-    while "look" not in hand.outcomes:
-        hand.drop("f2")
-        hand.sleep()
-    assert isinstance(failed := hand.outcomes["look"], Failed)
+    failed = failed_in_vain(hand, "f2", "look")
     assert "; calls that were stored run first, 3 at least" in failed.detail
 
 
