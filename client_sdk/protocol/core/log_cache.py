@@ -5,7 +5,6 @@ inside the window that the log cache knows of that replica's log. Knowledge of d
 lower end of all windows.
 """
 
-import sys
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 from functools import lru_cache
@@ -120,12 +119,17 @@ class LogCache:
         """Whether entries above the summary's horizon are known."""
         return any(timestamp > self.summary.horizon for timestamp in self.seen)
 
-    def by_id(self, entries_max: int = sys.maxsize) -> dict[str, Seen]:
-        """The entries above the summary's horizon, by id; of many the lowest, as if the others had been forgotten (`trim`)."""
-        horizon, found = self.summary.horizon, self.seen
-        if len(found) > 2 * entries_max:
-            found = {timestamp: found[timestamp] for timestamp in nsmallest(entries_max, found)}
-        return {each.entry.id: each for each in found.values() if each.entry.t > horizon}
+    def by_id(self) -> dict[str, Seen]:
+        """The entries above the summary's horizon, by id."""
+        return {each.entry.id: each for each in self.seen.values() if each.entry.t > self.summary.horizon}
+
+    def lowest(self, entries_max: int) -> tuple[dict[str, Seen], Timestamp]:
+        """The same; of many the lowest, as if the others had been forgotten (`trim`): up to the returned timestamp these are all."""
+        if len(self.seen) <= 2 * entries_max:
+            return self.by_id(), INFINITY
+        horizon = self.summary.horizon
+        lowest = nsmallest(entries_max, (timestamp for timestamp in self.seen if timestamp > horizon))
+        return {self.seen[t].entry.id: self.seen[t] for t in lowest}, max(lowest, default=INFINITY)
 
     def is_complete(self, found: Seen, final: Quorum) -> bool:
         """Whether a quorum of `final` is known to store the entry."""

@@ -4,6 +4,7 @@ A task's generator yields the monotonic time until which it waits, and is resume
 `Resolved`, or None when that time has come. It knows neither how messages travel nor how time is told.
 """
 
+from collections import Counter
 from collections.abc import Callable, Generator, Hashable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, Final, Literal, Protocol
@@ -41,7 +42,8 @@ Steps = Generator[float, Event, Any]
 class Expired(Exception):
     """No quorum: the deadline passed, or (`is_refused`) all replicas answered and too few agreed.
 
-    `answered` are the replicas that did answer the last round; `limit` is the bound that some of those that refused have met.
+    `answered` are the replicas that did answer the last round; `limit` is the bound that some of those that refused have met;
+    `reached` may have acted upon a request of that round, or may still.
     """
 
     def __init__(
@@ -51,12 +53,14 @@ class Expired(Exception):
         *,
         is_refused: bool = False,
         limit: Limit | None = None,
+        reached: Iterable[str] = (),
     ) -> None:
         super().__init__(detail)
         self.detail = detail
         self.answered = frozenset(answered)
         self.is_refused = is_refused
         self.limit: Final = limit
+        self.reached = frozenset(reached)
 
     def outcome(self, is_unknown: bool) -> Failed:
         """What to tell the caller; `is_unknown`: something that may take effect was sent."""
@@ -152,8 +156,8 @@ class Gathering:
         """The bound that a replica refused for, if one did."""
         self._full: set[str] = set()
         """The replicas that did."""
-        self.at_large = 0
-        """Requests that may have reached their replica, or may still: all but those certainly not acted upon."""
+        self._at_large = Counter[str]()
+        """By replica, requests that may have reached it, or may still: all but those that it certainly did not act upon."""
         self._task = task
         self._request_to = request_to
         self._begun_s = task.now.mono_s
@@ -175,7 +179,7 @@ class Gathering:
         self._kind = type(first).__name__
         tokens = self._tokens.setdefault(replica, [])
         tokens.append(self._task.send(replica, requests, tokens[-1] if tokens else 0))
-        self.at_large += 1
+        self._at_large[replica] += 1
         self._pending[replica] = (self._task.now.mono_s + delay_s, delay_s)
 
     def again(self, replica: str) -> None:
@@ -183,6 +187,16 @@ class Gathering:
         self.replies.pop(replica, None)
         self._tokens.pop(replica, None)
         self._send(replica, self._task.resend_s(replica))
+
+    @property
+    def at_large(self) -> int:
+        """How many requests may have reached their replica, or may still."""
+        return self._at_large.total()
+
+    @property
+    def reached(self) -> frozenset[str]:
+        """The replicas that may have acted upon a request, or may still."""
+        return frozenset(replica for replica, times in self._at_large.items() if times)
 
     @property
     def next_resend_s(self) -> float:
@@ -205,11 +219,11 @@ class Gathering:
         if isinstance(event.answer, Refused) or (
             isinstance(event.answer, Unanswered) and event.answer.definite
         ):
-            self.at_large -= 1
+            self._at_large[event.replica] -= 1
         if (to_repeat := self._to_repeat(event.answer)) is not None:
             self.troubles[event.replica] = to_repeat
             if isinstance(event.answer, tuple) and all(isinstance(each, Refused) for each in event.answer):
-                self.at_large -= 1
+                self._at_large[event.replica] -= 1
             if is_latest:
                 _, delay_s = self._pending[event.replica]
                 self._pending[event.replica] = (self._task.now.mono_s + delay_s, delay_s)
@@ -243,9 +257,15 @@ class Gathering:
         """
         while not is_enough():
             if self._task.is_late:
-                raise Expired(self.explain(), self.replies)
+                raise Expired(self.explain(), self.replies, reached=self.reached)
             if not self._pending and not self._wait_for_room():
-                raise Expired(self.explain(), self.replies, is_refused=True, limit=self.limit)
+                raise Expired(
+                    self.explain(),
+                    self.replies,
+                    is_refused=True,
+                    limit=self.limit,
+                    reached=self.reached,
+                )
             if self._task.now.mono_s >= until_s:
                 return False
             event = yield min(self.next_resend_s, until_s, self._task.deadline_s)

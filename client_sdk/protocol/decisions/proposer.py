@@ -205,8 +205,9 @@ class Proposer:
         cache, bound = self._cache, self._current.bound
         if not self._is_queue:
             return self._plan_on_stamp(commands, bound)
-        front = self._windows.front(self._windows.wanted(commands))
-        plan = plan_queue(cache.summary, front, bound, commands, self._context())
+        front, upto = self._windows.front(self._windows.wanted(commands))
+        # What the summary has adopted beyond the front is not to be taken before what the front leaves out.
+        plan = plan_queue(cache.summary, front, min(bound, upto), commands, self._context())
         is_changed = plan.summary != cache.summary
         if (is_fresh and plan.results) or (is_changed and (is_fresh or not is_short(plan, commands))):
             return plan  # An older view will do where the accept proves that the term still stands.

@@ -45,20 +45,25 @@ class ReadWindows:
         """Keep no more of a long log in mind than the next few batches: a decision must not cost its length."""
         self._cache.trim(_kept(wanted) if self._is_queue else CELL_ROWS)
 
-    def front(self, wanted: int) -> dict[str, Seen]:
-        """What is known of a queue's front, by id; the same where another operation needs all of it kept in mind."""
-        return self._cache.by_id(_kept(wanted))
+    def front(self, wanted: int) -> tuple[dict[str, Seen], Timestamp]:
+        """What is known of a queue's front, by id, and up to where that is all; the same where another operation needs the whole queue
+        kept in mind."""
+        return self._cache.lowest(_kept(wanted))
 
     def last_of(self, summary: Summary, wanted: int) -> Timestamp:
         """The last of the first `wanted` entries that wait over `summary`, as far as is known: where to fence a queue."""
-        heads = view(summary, self.front(wanted))[:wanted]
+        front, _ = self.front(wanted)
+        heads = view(summary, front)[:wanted]
         return heads[-1].entry.t if heads else ZERO
 
     def is_cut_off(self, plan: Plan, commands: list[Command], bound: Timestamp) -> bool:
         """Whether somebody would get fewer items than asked for while further ones wait above `bound`, up to which logs are
         fenced: as where a replica that missed them set its fence at its own last entry. Another look fences all logs there.
         """
-        left = view(plan.summary, self.front(self.wanted(commands))) if is_short(plan, commands) else []
+        if not is_short(plan, commands):
+            return False
+        front, _ = self.front(self.wanted(commands))
+        left = view(plan.summary, front)
         return bool(left) and left[0].entry.t > bound
 
     def at(self, replica: str, wanted: int, horizon: Timestamp, source: str) -> Window:

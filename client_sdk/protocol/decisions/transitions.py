@@ -226,8 +226,7 @@ def _within(heads: list[Seen], builder: SummaryBuilder) -> list[Seen]:
 
 def _memo(builder: SummaryBuilder, entry: Entry) -> Entry:
     """How `recent` remembers a taken entry: the logs keep the payload for a while, but not of one only adopted."""
-    was_adopted = any(adopted.id == entry.id for adopted in builder.before.adopted)
-    return entry if was_adopted else Entry(entry.id, entry.t)
+    return entry if entry.id in builder.adopted else Entry(entry.id, entry.t)
 
 
 def _settle_front(builder: SummaryBuilder, front: Seen) -> Entry:

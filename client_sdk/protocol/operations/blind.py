@@ -21,7 +21,7 @@ from ..core.values import AT_ONCE, Done, Failed, Spans, Write
 from ..decisions.idempotency import KEY_REUSED, decision_id, digest
 from ..decisions.transitions import Fate, RecoverCommand
 from .context import Machine, OperationFailed, OutcomeSteps, decide, pause, read_clocks, tell_complete
-from .reservation import agree
+from .reservation import agree, may_be_agreed
 
 NOBODY: Final[frozenset[str]] = frozenset()
 HEDGE_S: Final = 0.05
@@ -81,7 +81,7 @@ class Blind:
         self._stored: dict[Timestamp, frozenset[str]] = {}
         self._fenced: dict[Timestamp, frozenset[str]] = {}
         self.is_sent = False
-        """Whether an entry may be stored somewhere."""
+        """Whether an entry, or which one the key stands for, may be stored somewhere."""
 
     def run(self, values: Iterable[Value | None], done_as: str) -> OutcomeSteps:
         """Store one entry per value, in order."""
@@ -197,11 +197,14 @@ class Blind:
         if not self._key:
             return entries
         unfilled = tuple(Entry(entry.id, entry.t) for entry in entries)
-        reserved = yield from self._agree(self._key, unfilled)
+        try:
+            reserved = yield from self._agree(self._key, unfilled)
+        except Expired as expired:
+            self.is_sent = may_be_agreed(expired, self._choice)
+            raise
         if [digest_in(entry.id) for entry in reserved] != [digest_in(entry.id) for entry in entries]:
             raise OperationFailed(KEY_REUSED)
-        if reserved != unfilled:
-            self.is_sent = True  # An earlier attempt may have stored them.
+        self.is_sent = True
         return [
             Entry(agreed.id, agreed.t, mine.value) for agreed, mine in zip(reserved, entries, strict=True)
         ]

@@ -18,7 +18,7 @@ from ..core.values import Enqueue, Operation, Outcome
 from ..decisions.idempotency import decision_id
 from .blind import Attempt, Blind
 from .context import Machine, OperationFailed, OutcomeSteps
-from .reservation import Entries, accept, agreed_in, ask, is_refused, proposal_from
+from .reservation import Entries, accept, agreed_in, ask, is_refused, may_be_agreed, proposal_from
 from .shared_round import Alone, Host
 
 
@@ -110,7 +110,7 @@ class EnqueueRound:
             yield from self._blind.learn_order()
             agreed = yield from self._agree(list(self._keyed()))
         except Expired as expired:
-            self._finish(expired.outcome(is_unknown=False))
+            self._finish(expired.outcome(is_unknown=may_be_agreed(expired, self._choice)))
         except OperationFailed as failure:
             self._finish(failure.outcome)
         else:
@@ -127,7 +127,7 @@ class EnqueueRound:
         try:
             yield from self._blind.append_agreed([each for some in attempts.values() for each in some])
         except Expired as expired:
-            late = expired.outcome(is_unknown=self._blind.is_sent)
+            late = expired.outcome(is_unknown=True)
             unstored = {number for number, some in attempts.items() if not all(each.is_done for each in some)}
             self._finish(late, unstored)
         for each in agreed:
@@ -175,7 +175,13 @@ class EnqueueRound:
     ) -> Generator[float, Event, list[_Keyed]]:
         """Those of which a final quorum of decisions holds the entries under the ballot."""
         accepting = Reserve(self._name, ballot, _proposals(undecided), accept=True)
-        accepted = yield from accept(accepting, self._choice, self._task, self._cache)
+        try:
+            accepted = yield from accept(accepting, self._choice, self._task, self._cache)
+        except Expired as expired:
+            expired.reached = frozenset(
+                self._choice.votes
+            )  # An initial quorum holds the entries since it was asked.
+            raise
         for each, is_accepted in zip(undecided, accepted, strict=True):
             if not is_accepted:
                 self._go_alone(each)

@@ -64,9 +64,11 @@ def leases(operation: ReadLeases, task: Task, machine: Machine) -> OutcomeSteps:
     cache, choice = machine.cache_of(name), machine.choice_of(name)
     needed = choice.initial_of_kind(Kind.DECIDE)
     while True:
-        known = cache.ballot
+        known, lives = cache.ballot, cache.lives
         round_ = Gathering(task, lambda _: Collect(name, known=known), choice.votes)  # noqa: B023 - one round at a time
         yield from round_.wait(lambda: needed.is_met_by(round_.replies))  # noqa: B023
+        if cache.lives != lives:
+            continue
         cache.check_decided(choice.final_of_kind(Kind.DECIDE))
         summary = cache.summary
         if cache.is_decided:

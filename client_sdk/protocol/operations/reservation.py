@@ -14,7 +14,7 @@ from ....api_specs.messages import Held, Proposal, Reserve
 from ....quorums.choices.choice import QuorumChoice
 from ....timestamps.timestamp import ZERO, Timestamp
 from ..core.log_cache import LogCache
-from ..core.rounds import Event, Gathering, Task
+from ..core.rounds import Event, Expired, Gathering, Task
 from .context import Machine, pause
 
 HEDGE_S_MIN: Final = 0.001
@@ -36,22 +36,34 @@ def agree(
     Raises Expired when too few replicas answer in time.
     """
     choice, cache = machine.choice_of(name), machine.cache_of(name)
-    backoff_s = BACKOFF_S
+    backoff_s, is_held = BACKOFF_S, False
     while True:
         ballot = machine.stamp_for(cache)
-        (shown,) = yield from ask(Reserve(name, ballot, (Proposal(key, entries),)), choice, task, cache)
-        if not is_refused(shown):
-            if (agreed := agreed_in(shown, choice)) is not None:
-                return agreed
-            machine.count("keys agreed in two rounds")
-            proposed = proposal_from(shown, entries)
-            accepting = Reserve(name, ballot, (Proposal(key, proposed),), accept=True)
-            (is_accepted,) = yield from accept(accepting, choice, task, cache)
-            if is_accepted:
-                return proposed
+        try:
+            (shown,) = yield from ask(Reserve(name, ballot, (Proposal(key, entries),)), choice, task, cache)
+            is_held = True
+            if not is_refused(shown):
+                if (agreed := agreed_in(shown, choice)) is not None:
+                    return agreed
+                machine.count("keys agreed in two rounds")
+                proposed = proposal_from(shown, entries)
+                accepting = Reserve(name, ballot, (Proposal(key, proposed),), accept=True)
+                (is_accepted,) = yield from accept(accepting, choice, task, cache)
+                if is_accepted:
+                    return proposed
+        except Expired as expired:
+            if is_held:
+                expired.reached = frozenset(choice.votes)
+            raise
         machine.count("keys contended")
         yield from pause(task, task.now.mono_s + machine.random() * backoff_s)
         backoff_s = min(2 * backoff_s, BACKOFF_S_MAX)
+
+
+def may_be_agreed(expired: Expired, choice: QuorumChoice) -> bool:
+    """Whether an initial quorum may hold the entries of an operation that has come no further. Then a repeat may be done at their timestamps,
+    before all that was done meanwhile: it is not certain that the operation took no effect."""
+    return choice.initial_of_kind(Kind.DECIDE).is_met_by(expired.reached)
 
 
 def ask(

@@ -116,6 +116,13 @@ class Hand:
             for packet in ready:
                 self._exchange(packet)
 
+    def arrive(self, front: str, *, is_heard: bool = True) -> None:
+        """All that the front end has sent so far arrives, and what it sends then is under way; unless the answers are lost."""
+        sent = [packet for packet in self.packets if packet.front == front]
+        self.drop(front)
+        for packet in sent:
+            self._exchange(packet, is_heard=is_heard)
+
     def carry_commits(self, front: str, *replicas: str) -> None:
         """What the front end sent lazily to these replicas arrives, and what it would still say; all else of it is lost."""
         mine = [each for each in self.lazies if each.front == front]
@@ -219,12 +226,14 @@ class Hand:
         self._pass_until(front, wake_s)
         self._obey(front, self._fronts[front].tick(self._now(front)))
 
-    def _exchange(self, packet: Packet) -> None:
+    def _exchange(self, packet: Packet, *, is_heard: bool = True) -> None:
         batch = Batch(self.document.hash, packet.send.requests)
         assert not check_batch(batch, self.document.limits).refused
         name = packet.send.replica
         stepped_us = self.wall_errors_us.get(name, 0)
         reply = self.replicas[name].exchange(batch, self._now(name).wall_us, stepped_us)
+        if not is_heard:
+            return
         machine = self._fronts[packet.front]
         tokens = [packet.send.token for _ in packet.send.requests]
         self._obey(

@@ -124,8 +124,11 @@ def test_one_that_is_cancelled_leaves_the_others_to_it() -> None:
 def test_without_a_quorum_all_fail_for_certain_while_nothing_can_be_stored() -> None:
     hand = Hand(MAJORITIES)
     hand.start_all("f1", {f"{n}": enqueue(f"{n}", f"k{n}") for n in range(3)})
-    for name in ("0", "1", "2"):
-        hand.carry_until(name, "f1", "r1")
+    hand.carry("f1", "r1")
+    while "2" not in hand.outcomes:
+        while hand.packets:
+            hand.fail("f1", definite=True)
+        hand.sleep()
     told = [hand.outcomes[name] for name in ("0", "1", "2")]
     assert [(each.reason, each.definite) for each in told if isinstance(each, Failed)] == [
         ("unavailable", True)

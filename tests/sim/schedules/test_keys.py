@@ -6,6 +6,7 @@ import pytest
 
 from quorate.adts.log import NOTHING, Entry, Value
 from quorate.api_specs.cluster import ClockSettings
+from quorate.api_specs.messages import Append
 from quorate.client_sdk.protocol.core.values import (
     CompareAndSet,
     Dequeue,
@@ -14,6 +15,7 @@ from quorate.client_sdk.protocol.core.values import (
     Failed,
     PutIfAbsent,
     Read,
+    Settle,
     Write,
 )
 from quorate.client_sdk.protocol.decisions.transitions import Fate, RecoverCommand, plan_queue
@@ -196,3 +198,63 @@ def test_a_decision_repeated_in_the_window_is_done_once_though_its_front_end_sta
     assert hand.result("repeat") == first
     assert kept.left() == ((X, Y) if isinstance(operation, CompareAndSet) else (Y,))
     assert hand.ask("last", Read(REGISTER)) in (None, NULL)
+
+
+def test_what_a_keyed_dequeue_takes_that_was_recovered_with_it_is_kept_for_its_repeat() -> None:
+    """No log may hold an item that is only adopted. Adopted and taken in one decision, it was remembered by its name alone: the repeat was
+    told that the outcome is unknown, and nobody got the item."""
+    hand = Hand(MAJORITIES)
+    hand.start("f1", Enqueue(QUEUE, (X,)), "x")
+    appends, hand.packets = hand.packets, []
+    hand.start("f2", Enqueue(QUEUE, (Y,)), "y")
+    hand.carry("f2", *EVERYONE)
+    hand.start("f2", Dequeue(QUEUE), "gone")
+    hand.carry("f2", "r1", "r2")  # They are fenced at y, and f2 is heard of no more.
+    hand.start("f1", Settle(QUEUE, "accept", ("1/none",)), "has its turn before")
+    collects = [packet for packet in hand.packets if packet.front == "f1"]
+    hand.packets = appends
+    hand.carry("f1", "r1", "r2")  # Both refuse x; what was sent to r3 is lost.
+    hand.drop("f1")
+    hand.start("f1", Dequeue(QUEUE, key="k"), "taken")
+    while "recoveries" not in hand.counters("f1"):
+        hand.sleep()
+    hand.packets = collects
+    while not {"x", "taken"} <= hand.outcomes.keys():
+        hand.wake("f1")
+        hand.packets = [
+            packet
+            for packet in hand.packets
+            if packet.send.replica != "r3" and not isinstance(packet.send.request, Append)
+        ]
+        hand.arrive("f1")
+    assert isinstance(hand.outcomes["x"], Done)
+    assert hand.result("taken") == (X,)
+    hand.packets.clear()
+    assert hand.ask("f3", Dequeue(QUEUE, key="k")) == (X,)
+
+
+@pytest.mark.parametrize("is_shared", [False, True], ids=["alone", "in a shared round"])
+@pytest.mark.parametrize("is_agreed", [False, True], ids=["its entries are asked for", "they are agreed"])
+def test_an_enqueue_is_not_undone_for_certain_where_its_key_stands_for_a_timestamp(
+    is_shared: bool, is_agreed: bool
+) -> None:
+    """A repeat is done at the timestamp that the replicas hold under the key, before what was enqueued since. So the first call is not
+    known to have done nothing: else the items would be in a wrong order."""
+    hand = Hand(MAJORITIES)
+    begun = {"first": Enqueue(QUEUE, (X,), "k")}
+    hand.start_all("f1", begun | ({"beside": Enqueue(QUEUE, (Z,), "l")} if is_shared else {}))
+    if is_agreed:
+        hand.carry("f1", *EVERYONE)
+    else:
+        hand.arrive("f1", is_heard=False)
+    while "first" not in hand.outcomes:
+        while hand.packets:
+            hand.fail("f1", definite=True)
+        hand.sleep()
+    hand.packets.clear()
+    hand.ask("f2", Enqueue(QUEUE, (Y,)))
+    hand.ask("f3", Enqueue(QUEUE, (X,), "k"))
+    assert hand.ask("f4", Dequeue(QUEUE, 2)) == (X, Y)
+    first = hand.outcomes["first"]
+    assert isinstance(first, Failed)
+    assert (first.reason, first.definite) == ("unknown", False)

@@ -1,9 +1,12 @@
 """Decisions whose ground moves: what replicas had shown is thrown away, or what is adopted lies above what is seen."""
 
+import pytest
+
 from quorate.adts.log import Value
 from quorate.adts.plain_class import PlainClass
-from quorate.api_specs.messages import Append
+from quorate.api_specs.messages import Accept, Append
 from quorate.client_sdk.protocol.core.values import (
+    Acquire,
     CollectTombstone,
     CompareAndSet,
     Dequeue,
@@ -11,8 +14,12 @@ from quorate.client_sdk.protocol.core.values import (
     Enqueue,
     Invoke,
     Operation,
+    QueueSize,
+    ReadLeases,
+    Spans,
     Write,
 )
+from quorate.timestamps.timestamp import INFINITY
 from tests.sim.schedules.hand import STEPS_MAX, Hand
 
 QUEUE = "queue/q"
@@ -134,3 +141,61 @@ def test_a_call_that_is_adopted_above_the_stamp_runs_after_those_below_it() -> N
     hand.carry_until("A", "f2", "r1", "r3")
     told = do(hand, "f5", call("show"), "shown", "r1", "r2", "r3").result.results[0]
     assert sorted(told.split()) == ["A", "e", "start", "x"]
+
+
+@pytest.mark.parametrize("order", [("r3", "r1"), ("r1", "r3")])
+def test_no_leases_are_told_of_from_a_cache_that_was_emptied(order: tuple[str, str]) -> None:
+    """What the replica that knows the queue had shown was thrown away for the floor of the one that does not: there were no leases."""
+    hand = Hand(CLASSES)
+    hand.ask("f1", Write(KEY, None))
+    hand.carry_commits("f1", "r1", "r2", "r3")
+    hand.sleep(int((hand.document.memory_s + 1) * 1e6))
+    do(hand, "f2", Enqueue(QUEUE, (Value('"a"'),)), "a", "r1", "r2")
+    (lease,) = do(hand, "f2", Acquire(QUEUE, 1, 60.0), "acquired", "r1", "r2").result
+    hand.carry_commits("f2", "r1", "r2")
+    hand.packets.clear()
+    do(hand, "f1", CompareAndSet(KEY, Value('"no"'), Value('"x"')), "compared", "r1", "r2", "r3")
+    hand.carry("f1", *dict.fromkeys(packet.send.replica for packet in hand.packets if packet.front == "f1"))
+    do(hand, "f3", CollectTombstone(KEY), "buried", "r1", "r2", "r3")
+    hand.start("f4", ReadLeases(QUEUE), "leases")
+    hand.carry("f4", *order)
+    hand.carry_until("leases", "f4", "r1", "r3")
+    assert hand.result("leases").leases == (lease,)
+
+
+def test_what_is_adopted_is_not_taken_before_what_a_front_cut_short_leaves_out() -> None:
+    """While the queue is counted, all of it is kept in mind, and a decision looks at its front alone; what a recovery had put into the
+    summary lies far behind. It was delivered after the delayed items of the front, and the horizon passed over all between."""
+    hand = Hand(CLASSES)
+    late = tuple(Value(f'"late {number}"') for number in range(150))
+    prompt = tuple(Value(f'"prompt {number}"') for number in range(120))
+    hand.ask("f1", Enqueue(QUEUE, late, spans=Spans(delay_s=3600.0)))
+    hand.ask("f1", Enqueue(QUEUE, prompt))
+    hand.carry_commits("f1", "r1", "r2", "r3")
+    hand.start("f2", Enqueue(QUEUE, (Value('"recovered"'),)), "recovered")
+    hand.carry("f2", "r1")
+    hand.start("f3", Dequeue(QUEUE, 300), "never")
+    while not any(isinstance(packet.send.request, Accept) for packet in hand.packets):
+        hand.arrive("f3")  # Replicas are fenced there, and f3 is heard of no more.
+    hand.cancel("f3", "never")
+    hand.drop("f3")
+    hand.drop("f2")
+    hand.carry_until("recovered", "f2", "r1", "r2", "r3")
+    hand.carry_commits("f2", "r1", "r2", "r3")
+    hand.packets.clear()
+    assert [entry.value for entry in hand.cache("f2", QUEUE).summary.adopted] == ['"recovered"']
+    hand.start("f4", QueueSize(QUEUE), "size")
+    cache = hand.cache("f4", QUEUE)
+    while not all(cache.known_upto(replica) == INFINITY for replica in ("r1", "r2", "r3")):
+        hand.wake("f4")
+        hand.carry("f4", hand.packets[0].send.replica)
+    counting, hand.packets = hand.packets, []
+    assert cache.pins == 1
+    (lease,) = do(hand, "f4", Acquire(QUEUE, 1, 60.0), "acquired", "r1", "r2", "r3").result
+    hand.packets += counting
+    hand.settle()
+    rest: list[str] = []
+    while some := hand.ask("f5", Dequeue(QUEUE, 50)):
+        rest += some
+    delayed = [each.entry.value for each in hand.ask("f5", ReadLeases(QUEUE)).leases if each != lease]
+    assert sorted([lease.entry.value, *rest, *delayed]) == sorted([*late, *prompt, '"recovered"'])

@@ -11,7 +11,7 @@ from quorate.client_sdk.protocol.decisions.read_window import (
     WINDOW_MIN,
     ReadWindows,
 )
-from quorate.timestamps.timestamp import ZERO
+from quorate.timestamps.timestamp import INFINITY, ZERO
 from tests.unit.client_sdk.protocol.stage import entry
 
 
@@ -49,9 +49,12 @@ def test_a_decision_looks_at_the_front_alone_where_all_of_a_long_queue_is_kept_i
     ours._cache.pins += 1
     ours._cache.absorb("r1", "i", Collect("queue/q"), Collected(Status(), rows=rows))
     ours.trim(1)
-    assert list(ours.front(1)) == [entry(number).id for number in range(1, CACHED_MIN + 1)]
+    front, upto = ours.front(1)
+    assert list(front) == [entry(number).id for number in range(1, CACHED_MIN + 1)]
+    assert upto == entry(CACHED_MIN).t
     assert ours.last_of(NOTHING, 3) == entry(3).t
-    assert len(ours.front(long)) == len(ours._cache.seen) == long
+    front, upto = ours.front(long)
+    assert (len(front), upto) == (len(ours._cache.seen), INFINITY) == (long, INFINITY)
 
 
 def test_few_entries_ahead_are_few_however_many_lie_elsewhere() -> None:
