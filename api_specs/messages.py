@@ -186,11 +186,12 @@ class Appended(Struct, frozen=True, gc=False, tag="appended", omit_defaults=True
 
 class Aged(Struct, frozen=True, gc=False, omit_defaults=True):
     """What a replica has held for the retry window, by elapsed time: what its summary lists up to, and with, the last part of
-    each of these ballots. NO_BALLOT: nothing of that list."""
+    each of these ballots, NO_BALLOT where there is nothing in that list; and the timestamp of a key's decided deletion, if it is deleted."""
 
     recent: Ballot = NO_BALLOT
     ambiguous: Ballot = NO_BALLOT
     settled: Ballot = NO_BALLOT
+    deletion: Timestamp = ZERO
 
 
 NOT_AGED: Final = Aged()

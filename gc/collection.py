@@ -6,7 +6,7 @@ still lose to a lower one, and what was dropped for its sake would be gone (DESI
 
 from collections.abc import Iterable
 
-from ..adts.log import Entry, Summary
+from ..adts.log import Summary
 from ..adts.types.catalogue import is_overwritten
 from ..timestamps.timestamp import ZERO, Timestamp
 
@@ -31,15 +31,16 @@ def collected_by_completion(adt: str, complete: Iterable[Timestamp]) -> Timestam
     return max(complete, default=None) if is_overwritten(adt) else None
 
 
-def may_forget(tombstone: Timestamp, summary: Summary, here: Entry | None, is_newer_here: bool) -> bool:
-    """Whether a cell whose deletion at `tombstone` *every* replica has confirmed may be forgotten whole.
+def may_forget(tombstone: Timestamp, summary: Summary, *, is_newer_here: bool) -> bool:
+    """Whether a cell may be forgotten whole of which *every* replica has held the decided deletion at `tombstone` for the retry window.
 
-    `here` is the entry of that timestamp in this log, `is_newer_here` whether the log has a newer one. Yes, when this
-    deletion is the newest here: all replicas hold it or something newer, so no older value can come back from one that
-    slept; and late messages meet the store's floor, which takes over the object's promises.
+    Yes, while that is the newest here; `is_newer_here`: the log has a newer entry. An older value comes back from nowhere: all replicas hold
+    the deletion, or have forgotten the cell; who is told by them in between is told of the deletion, or of nothing; and what somebody
+    was told, or had sent, before all of them held it, is older than the window, and nobody takes it in any more.
     """
-    if is_newer_here or summary.horizon > tombstone:
-        return False
-    if summary.horizon == tombstone > ZERO:
-        return summary.value is None
-    return here is not None and here.value is None
+    return not is_newer_here and is_deletion(summary) and summary.horizon == tombstone
+
+
+def is_deletion(summary: Summary) -> bool:
+    """Whether a cell's summary says that it was deleted."""
+    return summary.horizon > ZERO and summary.value is None

@@ -6,13 +6,14 @@ at the start, and when they overflowed, a walk over the objects (not their rows)
 """
 
 import heapq
-from collections import deque
 from collections.abc import Sequence
 from typing import Final, Protocol
 
 from ..adts.log import Entry, Summary
 from ..adts.types.catalogue import adt_of
 from ..timestamps.timestamp import INFINITY, ZERO, Timestamp
+from .arrivals import NUMBERS, Arrivals
+from .collection import is_deletion
 from .tombstones import Tombstones
 
 ROWS_MAX: Final = 2000
@@ -21,11 +22,12 @@ OBJECTS_MAX: Final = 200
 """Objects looked at in one transaction."""
 WAITING_MAX: Final = 200_000
 """Objects in the lists."""
-NUMBERS: Final = 32
-"""How often in a window it is noted which number the store has come to."""
 LOOKS_MAX: Final = 100
 """Tombstones at a time that are looked at again, whether they still are some."""
 
+
+AGAIN: Final = 1 + 2 / NUMBERS
+"""Windows until a deletion is given out again: `Arrivals` calls it old so much later, at most."""
 
 ANY_ARRIVAL: Final = (1 << 63) - 1
 """No row arrived under a higher number."""
@@ -107,9 +109,7 @@ class Pruning:
         self._has_left_out = False
         """Whether deletions were met that there was no room for."""
         self._rollbacks = 0
-        self._numbers: Final[deque[tuple[float, int]]] = deque()
-        """Which number the store had come to, and when by this process's own clock: what has a lower one is older. A start
-        begins anew, so that what was there is kept longer, never shorter."""
+        self._arrivals: Final = Arrivals(window_s)
         self._forgotten_upto = -1
         """Reservations up to this number are gone."""
 
@@ -122,20 +122,10 @@ class Pruning:
         self._walk(store, mono_s)
         self._note(store, mono_s)
         is_more_ripe = self._ripen(store, mono_s)
-        old = self._old_number(store, mono_s)
+        old = self._arrivals.old(store, mono_s)
         is_more_history = self._delete_history(store, mono_s, old)
         is_more_reserved = self._forget_reservations(store, old)
         return self._can_walk() or is_more_ripe or is_more_history or is_more_reserved
-
-    def _old_number(self, store: Store, mono_s: float) -> int:
-        """The number that the store had come to a window ago, by elapsed time: steps of clocks do not count."""
-        numbers = self._numbers
-        if not numbers or numbers[-1][0] + self._window_s / NUMBERS <= mono_s:
-            numbers.append((mono_s, store.arrival()))
-        while len(numbers) > 1 and numbers[1][0] + self._window_s <= mono_s:
-            numbers.popleft()
-        noted_s, number = numbers[0]
-        return number if noted_s + self._window_s <= mono_s else -1
 
     def _delete_history(self, store: Store, mono_s: float, old: int) -> bool:
         """Delete rows that were collected for the lag and arrived a window ago; and the younger ones, met again, once all of them
@@ -184,9 +174,9 @@ class Pruning:
         return due
 
     def again(self, store: Store, name: str, mono_s: float) -> None:
-        """Give the deletion out again a retry window later, unless it is gone."""
+        """Give the deletion out again, unless it is gone, once replicas that hold it since now have held it for a retry window."""
         if self._look(store, name):
-            heapq.heappush(self._deleted, (mono_s + self._window_s, name))
+            heapq.heappush(self._deleted, (mono_s + self._window_s * AGAIN, name))
 
     def _look(self, store: Store, name: str) -> bool:
         deleted = deleted_at(store, name)
@@ -249,6 +239,5 @@ def deleted_at(store: Store, name: str) -> Timestamp | None:
         return None
     newest = store.below(name, INFINITY)
     if newest is None or newest <= state.summary.horizon:
-        is_deleted = state.summary.horizon > ZERO and state.summary.value is None
-        return state.summary.horizon if is_deleted else None
+        return state.summary.horizon if is_deletion(state.summary) else None
     return newest if store.wanted(name, [newest])[0].entry.value is None else None

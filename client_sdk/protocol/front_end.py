@@ -121,8 +121,13 @@ class FrontEnd(TimeNow):
         self._ready.append(task)
 
     def deliver(self, replica: str, tokens: Sequence[int], answer: Answer, sent: Now, now: Now) -> Effects:
-        """Take in what came of one batch: `tokens` are those of its requests, in order (0 for lazy ones)."""
+        """Take in what came of one batch: `tokens` are those of its requests, in order (0 for lazy ones).
+
+        An answer that comes when every operation that asked has ended is none, as to a process that was stopped meanwhile: what a replica
+        shows may have been deleted, and forgotten, since."""
         self._now = now
+        if isinstance(answer, BatchReply) and now.mono_s - sent.mono_s > self.limits.deadline_s_max:
+            answer = Unanswered("its answer came too late", definite=False)
         if isinstance(answer, BatchReply):
             self._time.measure(replica, answer.now_us, sent, now)
             self._time.witness(answer.clock, now)

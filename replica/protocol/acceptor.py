@@ -210,7 +210,7 @@ def _accept(request: Accept, state: ObjectState, log: Log, bounds: Bounds, keeps
 
 
 def _commit(request: Commit, state: ObjectState, log: Log, keeps_events: bool) -> Handled:
-    after = _decided(request, state)
+    after = _decided(request, state, log)
     effects: list[Effect] = []
     if request.complete:
         effects.append(MarkComplete(request.object, request.complete))
@@ -223,11 +223,10 @@ def _commit(request: Commit, state: ObjectState, log: Log, keeps_events: bool) -
 
 
 def _is_collectable(tombstone: Timestamp, state: ObjectState, log: Log) -> bool:
-    here = next((row.entry for row in log.wanted(state.name, [tombstone])), None)
-    return may_forget(tombstone, state.summary, here, is_newer_here=bool(log.rows(state.name, tombstone, 1)))
+    return may_forget(tombstone, state.summary, is_newer_here=bool(log.rows(state.name, tombstone, 1)))
 
 
-def _decided(request: Commit, state: ObjectState) -> ObjectState:
+def _decided(request: Commit, state: ObjectState, log: Log) -> ObjectState:
     """A decided summary counts as accepted too. A mark without the summary helps only where it was accepted."""
     if request.ballot <= state.committed or term_of(request.ballot) <= state.floor:
         return state
@@ -235,7 +234,9 @@ def _decided(request: Commit, state: ObjectState) -> ObjectState:
         if request.summary is None:
             return state
         state = replace(state, accepted=request.ballot, summary=request.summary)
-    return replace(state, committed=request.ballot, horizon=max(state.horizon, request.horizon))
+    if request.horizon > state.horizon:
+        state = replace(state, horizon=request.horizon, decided_by=log.arrival() + 1)
+    return replace(state, committed=request.ballot)
 
 
 def _collected(request: Commit, state: ObjectState, log: Log) -> Timestamp:

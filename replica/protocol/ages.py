@@ -1,4 +1,4 @@
-"""How long a replica has held what summaries list: decisions under keys, ambiguous entries, and how leases ended. Pure.
+"""How long a replica has held what summaries list: decisions under keys, ambiguous entries, and how leases ended; and the deletion of a key. Pure.
 
 Owns the rule that a replica's word about age rests on its own monotonic clock, and on nothing else. What a summary listed when
 this replica met it is at least as old as that. So no step of any clock makes it older. A restart begins anew, and what was
@@ -11,9 +11,12 @@ from typing import Final
 from msgspec.structs import replace
 
 from ...adts.log import NOTHING, Summary
+from ...adts.types.catalogue import adt_of
 from ...api_specs.messages import NOT_AGED, Accept, Accepted, Aged, Collect, Collected, Reply, Request
+from ...gc.arrivals import Arrivals
+from ...gc.collection import is_deletion
 from ...timestamps.ballot import NO_BALLOT
-from .log import Log
+from .log import Log, ObjectState
 
 SAMPLES: Final = 32
 """How often in a window it is noted how far an object's lists have come."""
@@ -26,19 +29,22 @@ class Ages:
 
     def __init__(self, window_s: float) -> None:
         self._window_s: Final = window_s
+        self._arrivals: Final = Arrivals(window_s)
         self._met: Final[OrderedDict[str, deque[tuple[float, Aged]]]] = OrderedDict()
 
     def told(self, request: Request, reply: Reply, log: Log, mono_s: float) -> Reply:
         """The reply, which says what is old of the summary that this replica holds of the object."""
+        old = self._arrivals.old(log, mono_s)
         if not isinstance(reply, (Collected, Accepted)):
             return reply
         assert isinstance(request, (Collect, Accept)), "they alone are answered so"
         state = log.state(request.object)
-        summary = NOTHING if state is None else state.summary
-        if not (_lists(summary) or request.object in self._met):
-            return reply
-        self.meet(request.object, summary, mono_s)
-        aged = self.aged(request.object, mono_s)
+        summary, aged = NOTHING if state is None else state.summary, NOT_AGED
+        if _lists(summary) or request.object in self._met:
+            self.meet(request.object, summary, mono_s)
+            aged = self.aged(request.object, mono_s)
+        if state is not None and _is_old_deletion(state, old):
+            aged = replace(aged, deletion=state.horizon)
         if aged is NOT_AGED:
             return reply
         if isinstance(reply, Collected):
@@ -69,6 +75,12 @@ class Ages:
         while len(met) > 1 and met[1][0] + self._window_s <= mono_s:
             met.popleft()
         return met[0][1] if met[0][0] + self._window_s <= mono_s else NOT_AGED
+
+
+def _is_old_deletion(state: ObjectState, old: int) -> bool:
+    """Whether the object is a cell, and its deletion was decided by that number, and still stands."""
+    is_standing = adt_of(state.name) == "dictionary" and is_deletion(state.summary)
+    return is_standing and state.summary.horizon == state.horizon and state.decided_by <= old
 
 
 def _lists(summary: Summary) -> bool:

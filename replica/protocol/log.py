@@ -21,6 +21,7 @@ class ObjectState(Struct, frozen=True, gc=False, omit_defaults=True):
 
     Rows at or below `collected` are history: no view needs them; they stay for the retry window and are then deleted.
     `floor` is the store's when it came to know the object: decisions of terms at or below it are of a forgotten life.
+    `decided_by` is the arrival number by which it heard of the decision that made its horizon, 0 for one of long ago.
     """
 
     name: str
@@ -32,6 +33,7 @@ class ObjectState(Struct, frozen=True, gc=False, omit_defaults=True):
     horizon: Timestamp = ZERO
     collected: Timestamp = ZERO
     floor: Timestamp = ZERO
+    decided_by: int = 0
 
 
 class Reservation(Struct, frozen=True, gc=False, omit_defaults=True):
@@ -51,6 +53,9 @@ class Log(Protocol):
 
     `arrival` numbers rise by at least one with every row put and every decision that is committed, over all objects.
     """
+
+    rollbacks: int
+    """How many transactions were undone, whose numbers are given again."""
 
     @property
     def highest(self) -> Timestamp:

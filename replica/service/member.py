@@ -90,8 +90,8 @@ Trouble = Literal["stopping", "store-lost", "other-configuration", "starting", "
 
 
 class Member:
-    """Answers for one replica. `wall_us` reads the physical clock, in microseconds since 1970; `endpoints` maps ids of
-    other replicas to URLs that override the document's."""
+    """Answers for one replica. `wall_us` reads the physical clock, in microseconds since 1970, and `mono_s` one that never steps, in
+    seconds; `endpoints` maps ids of other replicas to URLs that override the document's."""
 
     def __init__(
         self,
@@ -100,6 +100,7 @@ class Member:
         folder: Folder,
         *,
         wall_us: Callable[[], int] = lambda: time.time_ns() // 1000,
+        mono_s: Callable[[], float] = time.monotonic,
         endpoints: Mapping[str, str] | None = None,
         traces: "RequestTraces | None" = None,
         capacity: Capacity = Capacity(),  # noqa: B008 - it cannot change
@@ -111,6 +112,7 @@ class Member:
         """Where it finds each replica."""
         self.folder: Final = folder
         self.wall_us: Final = wall_us
+        self._mono_s: Final = mono_s
         self.traces: Final = traces
         """Follows requests; None where nothing is traced."""
         self.tombstones: Final = Tombstones()
@@ -133,17 +135,18 @@ class Member:
         """Whether the other replicas, if any, were asked about its store; before, it does not vote."""
         self.is_stopping = False
         """Whether it was told to stop: what is under way is ended, and nothing new is begun."""
-        self._committer: Committer | None = None
         self.began = ZERO
         """Where the clock of the store stood when it was opened, before this process wrote to it."""
-        if folder.database is not None:
-            store = Store(folder.database)
-            self.began = store.clock
-            if self.is_vouched_for and self.lost is None:  # Nobody need be asked.
-                self._note(store)
-                store.commit()
-            self._committer = Committer(store)
-            self._committer.start()
+        self._committer: Final = None if folder.database is None else self._opened(Store(folder.database))
+
+    def _opened(self, store: Store) -> Committer:
+        self.began = store.clock
+        if self.is_vouched_for and self.lost is None:  # Nobody need be asked.
+            self._note(store)
+            store.commit()
+        committer = Committer(store)
+        committer.start()
+        return committer
 
     async def answer(
         self, requests: Sequence[Request], trace: Sequence[str] = (), caller: Hashable = None
@@ -228,7 +231,7 @@ class Member:
 
     def _handle(self, store: Store, requests: Sequence[Request]) -> Sized[BatchReply]:
         replies: list[Reply] = []
-        now_us, mono_s, budget = self.wall_us(), time.monotonic(), Budget(self._bounds.page_bytes_max)
+        now_us, mono_s, budget = self.wall_us(), self._mono_s(), Budget(self._bounds.page_bytes_max)
         for request in requests:
             if budget.is_spent:
                 break

@@ -133,16 +133,25 @@ class CatchingUp(Background):
         self._tell_lag(other)  # Also where nothing can be got now.
         while waiting:
             some, waiting = waiting[:FETCHED_MAX], waiting[FETCHED_MAX:]
-            asked = await self._member.run(partial(_requests, some))
+            asked, asked_s = await self._member.run(partial(_requests, some)), time.monotonic()
             replies = await self._ask(other, asked)
-            waiting += await self._go_on(
-                other, partial(self._installed, other=other, asked=some, replies=replies)
-            )
+            step = partial(self._installed, other=other, asked=some, asked_s=asked_s, replies=replies)
+            waiting += await self._go_on(other, step)
 
     def _installed(
-        self, progress: Progress, log: Store, *, other: str, asked: Sequence[Lack], replies: Sequence[Reply]
+        self,
+        progress: Progress,
+        log: Store,
+        *,
+        other: str,
+        asked: Sequence[Lack],
+        asked_s: float,
+        replies: Sequence[Reply],
     ) -> list[Lack]:
-        """Install what was told; what is still to be asked for. A reply to a batch that asks for much is cut off."""
+        """Install what was told; what is still to be asked for. A reply to a batch that asks for much is cut off. One that is older than any
+        other answer that somebody takes in, as where this process was stopped, is none: what it tells of may be deleted, and forgotten."""
+        if time.monotonic() - asked_s > self._member.document.limits.deadline_s_max:
+            return list(asked)
         left = list(asked[len(replies) :])
         for lack, told in zip(asked, replies, strict=False):
             if isinstance(told, Collected):

@@ -344,6 +344,9 @@ class DictionaryMachine(AgainstSpecification):
             self.delete(number, at)
             self.let_time_pass(100.0)
         full = object_name("dictionary", self.name, at)
+        if is_old:
+            self.cluster.outcome(self.front_ends[number], CollectTombstone(full))
+            self.let_time_pass(100.0)
         outcome = self.cluster.outcome(self.front_ends[number], CollectTombstone(full))
         assert isinstance(outcome, Done)
         assert outcome.result or not is_old

@@ -207,7 +207,12 @@ class InProcessCluster:
         folder = open_folder(self._root / replica, self.document, replica)
         traces = None if self._traces is None else self._traces(replica)
         member = Member(
-            self.document, replica, folder, wall_us=lambda: self.clock.now().wall_us, traces=traces
+            self.document,
+            replica,
+            folder,
+            wall_us=lambda: self.clock.now().wall_us,
+            mono_s=lambda: self.clock.now().mono_s,
+            traces=traces,
         )
         app = create_app(member, lambda each: embedded_front_end(each, self._token), self._token)
         config = uvicorn.Config(

@@ -71,9 +71,10 @@ class InvokeCommand(Struct, frozen=True):
 
 
 class FoldCommand(Struct, frozen=True):
-    """Run the calls of blind operations that lie in an object's log, so that it does not grow. Result: None."""
+    """Take into the summary what lies in the log: of a cell its newest value; of one's own `type` the calls of blind operations, which are run, so
+    that the log does not grow. Result: None."""
 
-    type: PlainClass
+    type: PlainClass | None = None
 
 
 class RepairCommand(Struct, frozen=True):
@@ -279,15 +280,15 @@ def plan_cell(
             if results[place] is Fate.IN_FORCE and command.entry.t > builder.horizon:
                 everything.setdefault(command.entry.id, Seen(command.entry))
     timestamp, value, source = cell.current(summary, everything)
-    is_changed = False
+    is_changed, is_folded = False, any(isinstance(command, FoldCommand) for command in commands)
     for place, command in enumerate(commands):
         match command:
             case CompareAndSetCommand():
                 results[place], value, swapped = _swap(builder, command, value, events)
                 is_changed = is_changed or swapped
-            case ConfirmCommand():
+            case ConfirmCommand() | FoldCommand():
                 results[place] = value
-    if is_changed or (source is not None and not context.is_complete(source)):
+    if is_changed or (source is not None and (is_folded or not context.is_complete(source))):
         if source is not None:
             builder.note_taken(source)
             _note_recovered(builder, commands)

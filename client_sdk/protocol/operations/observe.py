@@ -10,15 +10,12 @@ from itertools import chain, count
 from typing import Final
 
 from ....adts import cell
-from ....adts.log import NOTHING, Seen, Value
+from ....adts.log import Value
 from ....adts.specification import Kind
 from ....api_specs.messages import (
-    Append,
-    Appended,
     Collect,
     Collected,
     Commit,
-    Committed,
     Reply,
     Scan,
     Scanned,
@@ -27,12 +24,13 @@ from ....api_specs.messages import (
 from ....api_specs.weights import weight
 from ....quorums.choices.choice import QuorumChoice
 from ....quorums.systems.tally import Quorum
+from ....timestamps.ballot import NO_BALLOT, term_of
 from ....timestamps.timestamp import INFINITY, ZERO, Timestamp
 from ..core.log_cache import LogCache
 from ..core.rounds import SOON_S, Event, Expired, Gathering, Task
 from ..core.values import CollectTombstone, Done, Items, Read
 from ..decisions.read_window import CELL_ROWS
-from ..decisions.transitions import ConfirmCommand
+from ..decisions.transitions import ConfirmCommand, FoldCommand
 from .blind import Blind
 from .context import Machine, OutcomeSteps, decide, pause, tell_complete
 
@@ -357,57 +355,70 @@ def _settled_cell(cache: LogCache, choice: QuorumChoice) -> tuple[Version, bool]
 
 
 def collect_tombstone(operation: CollectTombstone, task: Task, machine: Machine) -> OutcomeSteps:
-    """Forget a deleted key everywhere, once every replica of the cluster has the deletion (DESIGN, "Forgetting")."""
+    """Forget a deleted key everywhere, once every replica of the cluster has held its decided deletion for the retry window (DESIGN,
+    "Forgetting"); else see to it that they hold it: then the next try will do, a window later."""
     name = operation.object
-    choice = machine.choice_of(name)
-    everyone = frozenset(choice.votes)
-    looks = Gathering(task, lambda _: Collect(name, window=Window(limit=CELL_ROWS)), choice.votes)
-    yield from looks.wait(lambda: looks.replies.keys() == everyone)
-    cache = _cache_of(name, choice, looks.replies)
-    cache.check_decided(choice.final_of_kind(Kind.DECIDE))
-    timestamp, value, source = cell.current(cache.summary, cache.by_id())
-    if value is not None or timestamp == ZERO or (source is None and not cache.is_decided):
-        return Done(False, "Collect/Kept", everyone)
-    if (
-        timestamp >= machine.oldest_remembered()
-    ):  # What it overtook may still be on its way, and would come back.
-        return Done(False, "Collect/Kept", everyone)
-    lacking = {replica for replica, reply in looks.replies.items() if not _has_deletion(reply, timestamp)}
-    if not (yield from _confirm_deletion(name, cache, source, lacking, everyone, task)):
-        return Done(False, "Collect/Kept", everyone)
-    confirmed = Gathering(
-        task, lambda _: Commit(name, complete=(timestamp,), tombstone=timestamp), choice.votes
-    )
-    yield from confirmed.wait(lambda: confirmed.replies.keys() == everyone)
+    votes = machine.choice_of(name).votes
+    everyone = frozenset(votes)
+    kept = Done(False, "Collect/Kept", everyone)
+    replies, cache, deletion = yield from _look_everywhere(name, task, machine)
+    if deletion is None or deletion >= machine.oldest_remembered():
+        return kept  # Of one that is ahead of time the floor of all objects would be ahead as well.
+    if not _is_settled(cache, deletion):
+        yield from decide(name, FoldCommand(), task, machine)
+        replies, cache, _ = yield from _look_everywhere(name, task, machine)
+        if not _is_settled(cache, deletion):
+            return kept
+    decided = Commit(name, cache.ballot, deletion, cache.summary)
+    if lacking := {replica for replica, reply in replies.items() if not _has_deletion(reply, decided)}:
+        yield from _tell(decided, task, lacking, everyone)
+        return kept
+    if not all(_has_held(reply, decided) for reply in replies.values()):
+        return kept
+    yield from _tell(Commit(name, tombstone=deletion), task, set(everyone), everyone)
     return Done(True, "Collect/Ok", everyone)
 
 
-def _has_deletion(reply: Reply, timestamp: Timestamp) -> bool:
-    """Whether the replica has the deletion of that timestamp, or has forgotten the key and refuses anything older."""
-    assert isinstance(reply, Collected)
-    if not reply.rows and reply.summary == NOTHING:
-        return reply.status.fence >= timestamp
-    return reply.status.horizon >= timestamp or any(row.entry.t == timestamp for row in reply.rows)
+def _look_everywhere(
+    name: str, task: Task, machine: Machine
+) -> Generator[float, Event, tuple[dict[str, Collected], LogCache, Timestamp | None]]:
+    """What every replica shows of a cell, by itself and together; and the timestamp of its deletion, if that is its newest value."""
+    choice = machine.choice_of(name)
+    looks = Gathering(task, lambda _: Collect(name, window=Window(limit=CELL_ROWS)), choice.votes)
+    yield from looks.wait(lambda: looks.replies.keys() == choice.votes.keys())
+    cache = _cache_of(name, choice, looks.replies)
+    cache.check_decided(choice.final_of_kind(Kind.DECIDE))
+    timestamp, value, _ = cell.current(cache.summary, cache.by_id())
+    return looks.replies, cache, timestamp if value is None and timestamp > ZERO else None
 
 
-def _confirm_deletion(
-    name: str, cache: LogCache, source: Seen | None, lacking: set[str], everyone: frozenset[str], task: Task
-) -> Generator[float, Event, bool]:
-    """Bring the deletion to the replicas that lack it; whether all of them have it then."""
-    request: Append | Commit
-    if source is None:
-        request = Commit(name, cache.ballot, cache.summary.horizon, cache.summary)
-    else:
-        request = Append(name, (source.entry,), "repair")
+def _is_settled(cache: LogCache, deletion: Timestamp) -> bool:
+    """Whether the deletion is what was decided last, and nothing came after it."""
+    return cache.is_decided and cache.summary.horizon == deletion and not cache.has_entries
+
+
+def _has_deletion(reply: Collected, decided: Commit) -> bool:
+    """Whether the replica holds the decided deletion, or has forgotten the key for it, and takes no older decision."""
+    return reply.status.horizon >= decided.horizon or _is_forgotten(reply, decided)
+
+
+def _has_held(reply: Collected, decided: Commit) -> bool:
+    """Whether it has held it for the retry window, by its own elapsed time."""
+    return reply.aged.deletion == decided.horizon or _is_forgotten(reply, decided)
+
+
+def _is_forgotten(reply: Collected, decided: Commit) -> bool:
+    is_unknown = not reply.rows and reply.status.accepted == NO_BALLOT
+    return is_unknown and reply.status.floor >= term_of(decided.ballot)
+
+
+def _tell(
+    request: Commit, task: Task, lacking: set[str], everyone: frozenset[str]
+) -> Generator[float, Event, None]:
+    """Tell these replicas, until all of them have heard."""
     told = Gathering(task, lambda _: request, lacking)
     try:
         yield from told.wait(lambda: told.replies.keys() == lacking)
-    except Expired as error:  # The others were not asked, for they have it: only these hold it up.
+    except Expired as error:  # The others were not asked: only these hold it up.
         answered = error.answered | (everyone - lacking)
         raise Expired(error.detail, answered, is_refused=error.is_refused) from None
-    return all(
-        all(reply.stored)
-        if isinstance(reply, Appended)
-        else isinstance(reply, Committed) and reply.status.horizon >= cache.summary.horizon
-        for reply in told.replies.values()
-    )

@@ -13,8 +13,17 @@ from quorate.api_specs.limits import DEFAULTS, Limits
 from quorate.api_specs.messages import Batch
 from quorate.client_sdk.protocol.core.log_cache import LogCache
 from quorate.client_sdk.protocol.core.rounds import SOON_S
-from quorate.client_sdk.protocol.core.values import Done, Effects, Operation, Outcome, Send, Unanswered
+from quorate.client_sdk.protocol.core.values import (
+    CollectTombstone,
+    Done,
+    Effects,
+    Operation,
+    Outcome,
+    Send,
+    Unanswered,
+)
 from quorate.client_sdk.protocol.front_end import FrontEnd
+from quorate.gc.pruning import AGAIN
 from quorate.quorums.choices.choice import Ordering
 from quorate.simulation.world.clocks import WALL_US_START
 from quorate.simulation.world.in_memory import InMemoryReplica
@@ -186,6 +195,17 @@ class Hand:
         self.start(front, operation, name)
         self.settle()
         return self.result(name)
+
+    def ripen(self, name: str) -> None:
+        """The key's deletion, which is old, is decided, and held by all replicas for a window."""
+        assert self.ask("janitor", CollectTombstone(name)) is False
+        self.carry_commits("janitor", *self.replicas)
+        self.sleep(int(self.document.memory_s * AGAIN * 1e6))
+
+    def bury(self, name: str) -> None:
+        """The deletion, which is ripe, is forgotten by all replicas."""
+        assert self.ask("janitor", CollectTombstone(name)) is True
+        assert all(replica.store.state(name) is None for replica in self.replicas.values())
 
     def result(self, name: str) -> Any:
         """The result of an operation that took effect."""

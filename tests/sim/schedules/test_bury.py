@@ -26,9 +26,8 @@ def pass_time(hand: Hand, seconds: float) -> None:
 
 def collect_tombstone(hand: Hand) -> None:
     pass_time(hand, hand.document.memory_s + 1)
-    assert hand.ask("janitor", CollectTombstone(KEY)) is True
-    for replica in hand.replicas.values():
-        assert replica.store.state(KEY) is None
+    hand.ripen(KEY)
+    hand.bury(KEY)
 
 
 def deliver_commits(hand: Hand) -> None:
@@ -100,12 +99,15 @@ def test_a_young_deletion_is_not_collected() -> None:
 
 
 def test_burying_that_fails_names_the_replica_that_did_not_confirm() -> None:
-    """r3 lacks the deletion, answers the look, and falls silent when it is brought; the others were not asked again."""
+    """r3 lacks the decided deletion, answers the look, and falls silent when it is brought; the others were not asked again."""
     hand = Hand(MAJORITIES)
-    hand.start("f1", Write(KEY, None), "delete")
-    hand.carry_until("delete", "f1", "r1", "r2")
-    hand.drop("f1")
+    hand.ask("f1", Write(KEY, None))
     pass_time(hand, hand.document.memory_s + 1)
+    hand.start("janitor", CollectTombstone(KEY), "decided")
+    hand.carry("janitor", "r1", "r2", "r3")
+    hand.carry_until("decided", "janitor", "r1", "r2")
+    hand.carry_commits("janitor", "r1", "r2")
+    hand.packets.clear()
     hand.start("janitor", CollectTombstone(KEY), "collect")
     hand.carry("janitor", "r1", "r2", "r3")
     assert {packet.send.replica for packet in hand.packets} == {"r3"}
@@ -128,7 +130,8 @@ def test_burying_one_key_does_not_hide_another_from_a_whole_read() -> None:
     hand.ask("f2", Write("dictionary/d/other", NEW))
     hand.ask("f2", Write("dictionary/d/other", None))
     pass_time(hand, hand.document.memory_s + 1)
-    assert hand.ask("janitor", CollectTombstone("dictionary/d/other")) is True
+    hand.ripen("dictionary/d/other")
+    hand.bury("dictionary/d/other")
     hand.start("f3", PutIfAbsent(KEY, NEW), "present")
     hand.carry_until("present", "f3", "r1", "r3")
     assert hand.result("present") is False

@@ -88,13 +88,14 @@ def test_a_term_does_not_go_on_from_a_cache_that_was_emptied() -> None:
     hand.ask("f1", Write(KEY, None))
     hand.carry_commits("f1", "r1", "r2", "r3")
     hand.sleep(int((hand.document.memory_s + 1) * 1e6))
+    hand.ripen(KEY)
     do(hand, "f2", Enqueue(QUEUE, (Value('"a"'),)), "a", "r1", "r2")
     assert do(hand, "f2", Dequeue(QUEUE), "dequeued", "r1", "r2").result == (Value('"a"'),)
     hand.start("f2", Enqueue(QUEUE, (Value('"b"'),)), "b")
     hand.carry("f2", "r1")
     do(hand, "f1", CompareAndSet(KEY, Value('"no"'), Value('"x"')), "compared", "r1", "r2", "r3")
     hand.carry("f1", *dict.fromkeys(packet.send.replica for packet in hand.packets if packet.front == "f1"))
-    do(hand, "f3", CollectTombstone(KEY), "buried", "r1", "r2", "r3")
+    assert do(hand, "f3", CollectTombstone(KEY), "buried", "r1", "r2", "r3").result is True
     cache = hand.cache("f2", QUEUE)
     hand.carry("f2", "r3")
     assert cache.lives == 1
@@ -150,13 +151,14 @@ def test_no_leases_are_told_of_from_a_cache_that_was_emptied(order: tuple[str, s
     hand.ask("f1", Write(KEY, None))
     hand.carry_commits("f1", "r1", "r2", "r3")
     hand.sleep(int((hand.document.memory_s + 1) * 1e6))
+    hand.ripen(KEY)
     do(hand, "f2", Enqueue(QUEUE, (Value('"a"'),)), "a", "r1", "r2")
     (lease,) = do(hand, "f2", Acquire(QUEUE, 1, 60.0), "acquired", "r1", "r2").result
     hand.carry_commits("f2", "r1", "r2")
     hand.packets.clear()
     do(hand, "f1", CompareAndSet(KEY, Value('"no"'), Value('"x"')), "compared", "r1", "r2", "r3")
     hand.carry("f1", *dict.fromkeys(packet.send.replica for packet in hand.packets if packet.front == "f1"))
-    do(hand, "f3", CollectTombstone(KEY), "buried", "r1", "r2", "r3")
+    assert do(hand, "f3", CollectTombstone(KEY), "buried", "r1", "r2", "r3").result is True
     hand.start("f4", ReadLeases(QUEUE), "leases")
     hand.carry("f4", *order)
     hand.carry_until("leases", "f4", "r1", "r3")

@@ -102,27 +102,31 @@ def test_completeness_of_a_queue_entry_collects_nothing() -> None:
     assert collected_by_completion("register", []) is None
 
 
-def test_a_deletion_that_is_the_newest_here_may_be_forgotten() -> None:
-    assert may_forget(at(5), NOTHING, entry(5, deletion=True), is_newer_here=False)
-    assert may_forget(at(5), Summary(horizon=at(5), value=None), None, is_newer_here=False)
+def test_a_decided_deletion_that_is_the_newest_here_may_be_forgotten() -> None:
+    assert may_forget(at(5), Summary(horizon=at(5), value=None), is_newer_here=False)
 
 
 @pytest.mark.parametrize(
-    ("summary", "here", "is_newer_here"),
+    ("summary", "is_newer_here"),
     [
-        (NOTHING, None, False),
-        (NOTHING, entry(5), False),
-        (NOTHING, entry(5, deletion=True), True),
-        (Summary(horizon=at(6), value=Value("6")), entry(5, deletion=True), False),
-        (Summary(horizon=at(5), value=Value("5")), None, False),
-        (Summary(horizon=at(4), value=None), None, False),
+        (NOTHING, False),
+        (Summary(horizon=at(5), value=None), True),
+        (Summary(horizon=at(6), value=None), False),
+        (Summary(horizon=at(6), value=Value("6")), False),
+        (Summary(horizon=at(5), value=Value("5")), False),
+        (Summary(horizon=at(4), value=None), False),
     ],
-    ids=["not here", "no deletion", "newer row", "newer decision", "decided to a value", "older decision"],
+    ids=[
+        "not decided",
+        "newer row",
+        "newer deletion",
+        "newer decision",
+        "decided to a value",
+        "older decision",
+    ],
 )
-def test_what_is_not_the_newest_deletion_here_stays(
-    summary: Summary, here: Entry | None, is_newer_here: bool
-) -> None:
-    assert not may_forget(at(5), summary, here, is_newer_here)
+def test_what_is_not_the_newest_decided_deletion_here_stays(summary: Summary, is_newer_here: bool) -> None:
+    assert not may_forget(at(5), summary, is_newer_here=is_newer_here)
 
 
 def test_forgetting_before_every_replica_confirmed_brings_the_key_back() -> None:

@@ -1,7 +1,7 @@
 """When rows are due to be deleted, over the simulation's store in memory. With SQLite: tests/unit/replica/upkeep."""
 
 from quorate.adts.log import Entry, Value
-from quorate.gc.pruning import Pruning
+from quorate.gc.pruning import AGAIN, Pruning
 from quorate.gc.tombstones import Tombstones
 from quorate.replica.protocol.log import ObjectState, PutRows, PutState
 from quorate.simulation.world.store import MemoryStore
@@ -61,5 +61,5 @@ def test_a_deletion_is_given_out_once_a_window_later_and_again_after_another() -
     assert pruning.deleted(store, 31, 9) == [CELL]
     assert pruning.deleted(store, 31, 9) == []
     pruning.again(store, CELL, 31)
-    assert pruning.deleted(store, 60.9, 9) == []
-    assert pruning.deleted(store, 61, 9) == [CELL]
+    assert pruning.deleted(store, 31 + 30 * AGAIN - 0.1, 9) == []
+    assert pruning.deleted(store, 31 + 30 * AGAIN, 9) == [CELL]

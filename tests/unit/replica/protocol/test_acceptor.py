@@ -336,9 +336,17 @@ def test_what_makes_no_sense_is_refused(request_: Request, sentence: str) -> Non
 def test_a_collected_key_is_forgotten_and_late_messages_meet_the_floor() -> None:
     replica = Replica()
     replica.append(entry(1), entry(5, None), name=CELL)
+    replica.ask(Commit(CELL, tombstone=at(5)))
+    assert replica.times(CELL) == [at(1), at(5)], "it is not decided"
+    replica.ask(Commit(CELL, ballot(7), at(5), Summary(at(5))))
     assert isinstance(replica.ask(Commit(CELL, tombstone=at(5))), Committed)
     assert replica.store.objects() == []
-    assert replica.append(entry(1), entry(5, None), entry(6), name=CELL) == (False, False, True)
+    assert replica.append(entry(1), entry(5, None), entry(7), entry(8), name=CELL) == (
+        False,
+        False,
+        False,
+        True,
+    )
 
 
 def test_a_deletion_that_something_newer_follows_is_not_collected() -> None:

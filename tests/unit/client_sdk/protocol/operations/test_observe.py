@@ -1,10 +1,14 @@
 """Operations that observe: an answer rests on what a final quorum stores, or is written back first; and burying asks everybody."""
 
+from typing import Any
+
 import pytest
 
 from quorate.adts.log import Entry, Summary, Value
 from quorate.api_specs.limits import Limits
 from quorate.api_specs.messages import (
+    NOT_AGED,
+    Aged,
     Append,
     Appended,
     Collect,
@@ -18,7 +22,7 @@ from quorate.api_specs.messages import (
 )
 from quorate.client_sdk.protocol.core.rounds import SOON_S, Expired
 from quorate.client_sdk.protocol.core.values import CollectTombstone, Items, Read
-from quorate.client_sdk.protocol.decisions.transitions import ConfirmCommand
+from quorate.client_sdk.protocol.decisions.transitions import ConfirmCommand, FoldCommand
 from quorate.client_sdk.protocol.operations import observe
 from quorate.client_sdk.protocol.operations.blind import HEDGE_S
 from quorate.client_sdk.protocol.operations.observe import (
@@ -30,6 +34,8 @@ from quorate.client_sdk.protocol.operations.observe import (
     read,
     word_of,
 )
+from quorate.timestamps.ballot import term_of
+from quorate.timestamps.timestamp import INFINITY
 from tests.unit.client_sdk.protocol.stage import (
     DEADLINE_S,
     REPLICAS,
@@ -274,17 +280,68 @@ def burying() -> Stage:
     return stage
 
 
-def test_a_deletion_is_forgotten_once_every_replica_has_it() -> None:
+DECIDED_BY = ballot(LONG_AGO + 1)
+DELETED = Summary(horizon=DELETION.t)
+
+
+def holding(*, is_old: bool, **more: Any) -> Collected:
+    """What a replica shows that holds the decided deletion, for a window where it is old."""
+    aged = Aged(deletion=DELETION.t) if is_old else NOT_AGED
+    return shown(decided=DECIDED_BY, horizon=DELETION.t, summary=DELETED, aged=aged, **more)
+
+
+FORGOTTEN = Collected(
+    Status(fence=term_of(DECIDED_BY), promised=term_of(DECIDED_BY), floor=term_of(DECIDED_BY))
+)
+
+
+def test_a_deletion_that_all_have_held_for_a_window_is_forgotten() -> None:
     stage = burying()
-    stage.answer_all(shown(*complete(DELETION)), "r1", "r2")
+    stage.answer_all(holding(is_old=True), "r1", "r2")
     assert isinstance(stage.open_to("r3"), Collect), "a quorum is not enough"
-    stage.answer("r3", EMPTY)
-    assert stage.open_to("r3") == Append(KEY, (DELETION,), "repair")
-    assert stage.waiting == {"r3"}
-    stage.answer("r3", STORED)
-    assert stage.open_to("r1") == Commit(KEY, complete=(DELETION.t,), tombstone=DELETION.t)
+    stage.answer("r3", FORGOTTEN)
+    assert stage.open_to("r1") == Commit(KEY, tombstone=DELETION.t)
     stage.answer_all(Committed(Status()), *REPLICAS)
     assert (stage.result.result, stage.result.event_class) == (True, "Collect/Ok")
+
+
+def test_a_deletion_that_is_in_the_log_is_decided_first() -> None:
+    stage = burying()
+    stage.answer_all(shown(*complete(DELETION)), *REPLICAS)
+    assert [asked.command for asked in stage.commands] == [FoldCommand()]
+    stage.decide(None)
+    stage.answer_all(holding(is_old=False), "r1", "r2")
+    stage.answer("r3", shown(*complete(DELETION)))
+    assert stage.open_to("r3") == Commit(KEY, DECIDED_BY, DELETION.t, DELETED)
+    stage.answer("r3", Committed(Status()))
+    assert stage.result.event_class == "Collect/Kept"
+
+
+@pytest.mark.parametrize(
+    "lacking",
+    [
+        shown(*complete(DELETION)),
+        shown(fence=INFINITY),
+        Collected(Status(fence=DELETION.t, promised=DELETION.t, floor=DELETION.t)),
+    ],
+    ids=["only in its log", "a fence above it", "a floor below the decision"],
+)
+def test_who_lacks_the_decided_deletion_is_told_of_it_and_nothing_is_forgotten(lacking: Collected) -> None:
+    """A fence keeps out neither what is complete, nor a decision of a higher term; a floor below the decision keeps out no other one."""
+    stage = burying()
+    stage.answer_all(holding(is_old=True), "r1", "r2")
+    stage.answer("r3", lacking)
+    assert stage.open_to("r3") == Commit(KEY, DECIDED_BY, DELETION.t, DELETED)
+    assert stage.waiting == {"r3"}
+    stage.answer("r3", Committed(Status()))
+    assert stage.result.event_class == "Collect/Kept"
+
+
+def test_a_deletion_that_one_has_held_for_less_than_a_window_is_kept() -> None:
+    stage = burying()
+    stage.answer_all(holding(is_old=True), "r1", "r2")
+    stage.answer("r3", holding(is_old=False))
+    assert stage.result.event_class == "Collect/Kept"
 
 
 @pytest.mark.parametrize(
@@ -297,14 +354,6 @@ def test_what_is_no_deletion_or_a_young_one_is_kept(newest: Row) -> None:
     stage.answer_all(shown(newest), *REPLICAS)
     assert (stage.result.result, stage.result.event_class) == (False, "Collect/Kept")
     assert len(stage.sends) == len(REPLICAS)
-
-
-def test_a_deletion_that_a_fence_keeps_from_a_replica_is_kept() -> None:
-    stage = burying()
-    stage.answer_all(shown(Row(DELETION)), "r1", "r2")
-    stage.answer("r3", EMPTY)
-    stage.answer("r3", FENCED)
-    assert stage.result.event_class == "Collect/Kept"
 
 
 def test_while_one_replica_is_silent_nothing_is_forgotten() -> None:

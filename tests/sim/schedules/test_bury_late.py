@@ -1,0 +1,124 @@
+"""Burying a deleted key while something of its life is under way: a catch-up, an old decision, an old answer; and clocks that step."""
+
+from functools import partial
+
+import pytest
+
+from quorate.adts.log import Value
+from quorate.api_specs.cluster import ClockSettings
+from quorate.api_specs.messages import Accept, Batch, Changed, Collected, Commit
+from quorate.client_sdk.protocol.core.values import (
+    CollectTombstone,
+    CompareAndSet,
+    PutIfAbsent,
+    Read,
+    Write,
+)
+from quorate.replica.protocol import catch_up
+from tests.sim.planted.played import PAGE, Played, _apply
+
+KEY = "dictionary/d/k"
+NO, OLD = Value('"no"'), Value('"old"')
+HOUR_US = 3_600_000_000
+
+
+def grow_old(hand: Played) -> None:
+    hand.sleep(int((hand.document.memory_s + 1) * 1e6))
+
+
+def test_what_a_catch_up_brings_below_a_fence_does_not_outlive_the_deletion() -> None:
+    """k is put and deleted at r1 and r2, while r3 is away; that the put is complete is told, and of the deletion it is not. A compare-and-set
+    that fails fences all. r3 asks r1 for what it lacks, and the answer is under way while the deletion is decided and told: the put is
+    complete, so that it may be installed below the fence."""
+    hand = Played()
+    hand.at("f1", Write(KEY, OLD), "r1", "r2")
+    hand.carry_commits("f1", "r1", "r2")
+    hand.at("f2", Write(KEY, None), "r1", "r2")
+    hand.lazies.clear()
+    grow_old(hand)
+    hand.start("f3", CompareAndSet(KEY, OLD, OLD), "compared")
+    hand.carry("f3", "r1", "r2", "r3")
+    hand.settle()
+    assert hand.result("compared") is False
+
+    here, progress = hand.replicas["r3"].store, catch_up.resumed(0)
+    progress.latest = hand.replicas["r1"].store.arrival()
+    progress.begin()
+    asked = progress.request(PAGE)
+    (changed,) = hand._told("r1", asked)
+    assert isinstance(changed, Changed)
+    (lack,) = progress.hear(asked, changed, here)
+    (told,) = hand._told("r1", lack.request(here))
+    assert isinstance(told, Collected)
+
+    hand.ripen(KEY)
+    catch_up.install(lack, told, here, partial(hand._told, "r3"), partial(_apply, here))
+    hand.bury(KEY)
+    for replica in ("r1", "r2"):
+        hand.at(f"reads{replica}", Read(KEY), replica, "r3")
+    hand.judge()
+
+
+@pytest.mark.parametrize("late", [Accept, Commit])
+def test_a_decision_that_was_written_back_after_the_deletion_does_not_come_back(late: type) -> None:
+    """k is set by a decision at r1 and r2, of which nobody hears that it is decided; and deleted everywhere. Much later a compare-and-set that
+    fails meets it at r1 and r3, and writes it back under a term above the deletion. Its messages to r2 are slow, and come when the key
+    is forgotten. A floor of the deletion's own time would let them in."""
+    hand = Played()
+    hand.at("f1", PutIfAbsent(KEY, OLD), "r1", "r2")
+    hand.vanish("f1")
+    hand.ask("f2", Write(KEY, None))
+    hand.carry_commits("f2", *hand.replicas)
+    grow_old(hand)
+    hand.start("f3", CompareAndSet(KEY, NO, OLD), "compared")
+    hand.finish("compared", "f3", "r1", "r3")
+    assert hand.result("compared") is False
+    slow = [each.send.request for each in (*hand.packets, *hand.lazies) if each.send.replica == "r2"]
+    assert any(isinstance(request, late) for request in slow)
+    hand.vanish("f3")
+    hand.ripen(KEY)
+    hand.bury(KEY)
+    for request in slow:
+        if isinstance(request, late):
+            hand.replicas["r2"].exchange(Batch(hand.document.hash, (request,)), hand._now().wall_us)
+    for replica in ("r1", "r3"):
+        hand.at(f"reads{replica}", Read(KEY), replica, "r2")
+    hand.judge()
+
+
+def test_an_answer_from_before_the_deletion_is_none_after_the_burial() -> None:
+    """k is put everywhere, and deleted at r2 and r3. A reader asks, and is stopped; r1, which lacks the deletion, has answered. The key is forgotten
+    by all. The reader goes on, and hears of r1's answer: it must not remember it against those who know no such key any more."""
+    hand = Played()
+    hand.ask("f1", Write(KEY, OLD))
+    hand.carry_commits("f1", *hand.replicas)
+    hand.at("f2", Write(KEY, None), "r2", "r3")
+    hand.carry_commits("f2", "r2", "r3")
+    hand.packets.clear()
+    grow_old(hand)
+    hand.start("f4", Read(KEY), "stopped")
+    (slow,) = [each for each in hand.of("f4") if each.send.replica == "r1"]
+    answer = hand.replicas["r1"].exchange(
+        Batch(hand.document.hash, slow.send.requests), hand._now("r1").wall_us
+    )
+    hand.carry("f4", "r2")  # It knows how high its floor is by now, …
+    hand.drop("f4")
+    hand.ripen(KEY)
+    hand.bury(KEY)
+    hand.at("f4", Read("dictionary/d/other"), "r2", "r3")
+    tokens = [slow.send.token for _ in slow.send.requests]
+    hand._obey("f4", hand._fronts["f4"].deliver("r1", tokens, answer, slow.sent, hand._now("f4")))
+    hand.at("f4", Read(KEY), "r2", "r3")
+    hand.judge()
+
+
+def test_a_deletion_is_not_old_for_a_clock_that_steps_ahead() -> None:
+    """A put of before the deletion may still be under way, and would come back."""
+    hand = Played(clock=ClockSettings())
+    hand.ask("f1", Write(KEY, OLD))
+    hand.ask("f1", Write(KEY, None))
+    hand.wall_errors_us |= dict.fromkeys((*hand.replicas, "janitor"), HOUR_US)
+    for _ in range(3):
+        assert hand.ask("janitor", CollectTombstone(KEY)) is False
+        hand.carry_commits("janitor", *hand.replicas)
+        hand.sleep(1_000_000)
