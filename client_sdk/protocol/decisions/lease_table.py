@@ -20,6 +20,9 @@ from ....timestamps.ballot import Ballot
 from ..core.values import Failed
 from .idempotency import digest
 
+DIFFER_S_MAX: Final = 3600.0
+"""How much later than one front end another one may take the present time to be, with a margin: a day without a clock that drifts takes
+seconds, and replicas refuse stamps that are further ahead."""
 TOO_MANY_LEASES: Final = Failed(
     "too-many-leases",
     f"the queue has as many items delivered, or waiting to be, as it may ({LEASES_MAX}, and a bound on their payloads), or "
@@ -255,8 +258,9 @@ class Ledger:
 
     def _is_running(self, record: Leased) -> bool:
         """Whether it is held under a lease that is not over. One with more time left than leases are given for was given when
-        clocks were ahead: it counts as over, or nobody would be handed the item until time has caught up."""
-        latest_us = self._context.latest_us + int(LEASE_S_MAX * 1e6)
+        clocks were ahead: it counts as over, or nobody would be handed the item until time has caught up. By how much two front
+        ends may differ about the present time is no more time."""
+        latest_us = self._context.latest_us + int((LEASE_S_MAX + DIFFER_S_MAX) * 1e6)
         return record.is_held and self._context.earliest_us <= record.until_us <= latest_us
 
     def _is_past(self, time_us: int) -> bool:

@@ -7,12 +7,14 @@ from typing import Any, Final
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from ....adts.log import Entry, Leased, Summary, Value
+from ....adts.log import Decision, Entry, Leased, Summary, Value
 from ....api_specs.limits import Limits
 from ....api_specs.messages import Collect, Collected
+from ....api_specs.values import payload_bytes
 from ....timestamps.timestamp import Timestamp
 from ..core.log_cache import LogCache
 from ..core.rounds import Event, Expired, Gathering, Task
+from .lease_table import is_too_heavy
 from .transitions import Plan
 
 PATIENCE_S: Final = 0.3
@@ -24,7 +26,7 @@ class Withheld(Exception):
 
 
 class TooHeavy(Exception):
-    """With its payloads, the summary of a plan keeps more than may be sent: it must be made anew, now that they are known."""
+    """With its payloads, a plan hands out or keeps more than may be sent: it must be made anew, now that they are known."""
 
 
 class Gone(Exception):
@@ -112,12 +114,33 @@ def filled(plan: Plan, handed: Handed, payloads: Mapping[Timestamp, Value], *, i
             return replace(part, entry=fill(part.entry))
         return Entry(part.id, part.t, payloads[part.t]) if part.t in payloads else part
 
+    ambiguous = {entry_id for entry_id, _ in plan.summary.ambiguous}
+
+    def remembered(decision: Decision) -> Decision:
+        """With the payloads of what may not be complete: too few logs may have it for a repeat."""
+        return replace(
+            decision, taken=tuple(fill(each) if each.id in ambiguous else each for each in decision.taken)
+        )
+
     results = {place: tuple(map(fill, parts)) for place, parts in handed.items()}
     summary = replace(
         plan.summary,
         adopted=tuple(map(fill, plan.summary.adopted)),
         leases=tuple(map(fill, plan.summary.leases)),
         dead=tuple(map(fill, plan.summary.dead)),
+        recent=tuple(map(remembered, plan.summary.recent)),
     )
     events = [each if isinstance(each, str) else fill(each) for each in plan.events]
     return Plan(plan.summary if is_unchanged else summary, plan.results | results, events)
+
+
+def is_overweight(full: Plan, limits: Limits) -> bool:
+    """Whether the plan, whose payloads are all at hand now, hands out or keeps more than it may. One made again knows them from the beginning."""
+    kept = [entry for known in full.summary.recent for entry in known.taken]
+    handed = (list(map(entry_of, some)) for some in full.results.values() if _is_handed(some))
+    is_long = any(len(each) > 1 and payload_bytes(each) > limits.page_bytes_max for each in (kept, *handed))
+    return is_long or is_too_heavy(full.summary, limits.leases_bytes_max)
+
+
+def _is_handed(result: Any) -> bool:
+    return isinstance(result, tuple) and all(isinstance(each, Entry | Leased) for each in result)

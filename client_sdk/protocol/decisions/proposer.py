@@ -22,9 +22,8 @@ from ..core.rounds import Event, Expired, Gathering, Steps, Task
 from ..core.values import Failed
 from .forwarding import ForwardingPolicy
 from .forwarding import Machine as ForwardingMachine
-from .lease_table import is_too_heavy
 from .own_transitions import plan_own
-from .payloads import Gone, TooHeavy, Withheld, fetch_payloads, filled, missing_in
+from .payloads import Gone, TooHeavy, Withheld, fetch_payloads, filled, is_overweight, missing_in
 from .pending import COMMANDS_MAX, Batches, CommandResult, PendingCommand
 from .pending import Machine as DecidingMachine
 from .read_window import ReadWindows
@@ -432,7 +431,7 @@ class Proposer:
         self._machine.count("payloads fetched")
         payloads = yield from fetch_payloads(task, self._cache, missing, self._machine.limits)
         full = filled(plan, handed, payloads, is_unchanged=plan.summary == self._cache.summary)
-        if is_too_heavy(full.summary, self._machine.limits.leases_bytes_max):
+        if is_overweight(full, self._machine.limits):
             raise TooHeavy
         return full
 

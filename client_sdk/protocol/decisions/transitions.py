@@ -177,7 +177,7 @@ def _take(
         return
     heads = _within(waiting[: command.items_max], builder)
     entries = tuple(found.entry for found in heads)
-    memo = tuple(_memo(builder, entry) for entry in entries) if command.key else ()
+    memo = tuple(_memo(builder, found) for found in heads) if command.key else ()
     if not builder.has_room_for(command.key, memo):
         results[place] = TOO_MANY_KEYS
         return
@@ -225,9 +225,12 @@ def _within(heads: list[Seen], builder: SummaryBuilder) -> list[Seen]:
     return heads
 
 
-def _memo(builder: SummaryBuilder, entry: Entry) -> Entry:
-    """How `recent` remembers a taken entry: the logs keep the payload for a while, but not of one only adopted."""
-    return entry if entry.id in builder.adopted else Entry(entry.id, entry.t)
+def _memo(builder: SummaryBuilder, found: Seen) -> Entry:
+    """How `recent` remembers a taken entry: the logs keep the payload for a while, but not of one only adopted, and of one that may not be
+    complete too few of them."""
+    entry = found.entry
+    is_kept = entry.id not in builder.adopted and builder.context.is_complete(found)
+    return Entry(entry.id, entry.t) if is_kept else entry
 
 
 def _settle_front(builder: SummaryBuilder, front: Seen) -> Entry:

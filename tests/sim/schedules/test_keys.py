@@ -258,3 +258,24 @@ def test_an_enqueue_is_not_undone_for_certain_where_its_key_stands_for_a_timesta
     first = hand.outcomes["first"]
     assert isinstance(first, Failed)
     assert (first.reason, first.definite) == ("unknown", False)
+
+
+def test_what_a_keyed_dequeue_took_from_one_log_alone_outlives_that_replica() -> None:
+    """x is at r3 alone; a keyed dequeue at r3's front end takes it, and r3 stops before its caller is told. The enqueue of x is done by what remains:
+    a recovery finds that it was taken. The repeat of the dequeue must get it, though no log has it that can be asked."""
+    hand = Hand(MAJORITIES)
+    hand.start("f1", Enqueue(QUEUE, (X,)), "x")
+    hand.carry("f1", "r3")
+    hand.drop("f1")
+    hand.start("f3", Dequeue(QUEUE, key="k"), "taken")
+    while "taken" not in hand.outcomes:
+        under_way = {packet.send.replica for packet in hand.packets if packet.front == "f3"}
+        hand.carry("f3", *sorted(under_way, reverse=True))
+    assert hand.result("taken") == (X,)
+    hand.packets.clear()
+    hand.carry_until("x", "f1", "r1", "r2")
+    assert isinstance(hand.outcomes["x"], Done)
+    hand.packets.clear()
+    hand.start("f4", Dequeue(QUEUE, key="k"), "repeat")
+    hand.carry_until("repeat", "f4", "r1", "r2")
+    assert hand.result("repeat") == (X,)

@@ -13,6 +13,7 @@ from quorate.api_specs.commands import AcquireCommand, DequeueCommand, SettleCom
 from quorate.api_specs.limits import DEAD_MAX, DEFAULTS, DELIVERIES_MAX, LEASE_S_MAX, LEASES_MAX, SETTLED_MAX
 from quorate.api_specs.messages import Aged
 from quorate.client_sdk.protocol.decisions.lease_table import (
+    DIFFER_S_MAX,
     TOO_MANY_DEAD,
     TOO_MANY_LEASES,
     ClearCommand,
@@ -117,8 +118,8 @@ def test_a_lease_that_is_over_is_delivered_before_the_front_in_the_order_of_enqu
 
 
 def test_a_lease_given_while_clocks_were_far_ahead_is_over_once_they_are_right() -> None:
-    longest_us = int(LEASE_S_MAX * 1e6)
-    for ahead_us, delivered in ((0, []), (1, [("1", 2)]), (300 * DAY_US, [("1", 2)])):
+    longest_us, differ_us = int(LEASE_S_MAX * 1e6), int(DIFFER_S_MAX * 1e6)
+    for ahead_us, delivered in ((differ_us, []), (differ_us + 1, [("1", 2)]), (300 * DAY_US, [("1", 2)])):
         given = planned(NOTHING, seen(entry(1)), AcquireCommand(1, longest_us), now=NOW + ahead_us).summary
         plan = planned(given, {}, AcquireCommand(1, LEASE))
         assert (lent(plan) if plan.results else []) == delivered

@@ -1,0 +1,41 @@
+"""Leases, and how much is delivered at once, by hand."""
+
+from quorate.adts.log import Value
+from quorate.api_specs.cluster import ClockSettings
+from quorate.api_specs.limits import LEASE_S_MAX
+from quorate.api_specs.messages import Collect
+from quorate.client_sdk.protocol.core.values import Acquire, Dequeue, Enqueue
+from tests.sim.schedules.hand import Hand
+
+MAJORITIES = {"Enq/Ok": (0, 2), "Deq/Ok": (2, 2)}
+QUEUE = "queue/q"
+X = Value('"x"')
+
+
+def test_a_lease_of_the_longest_span_runs_for_all() -> None:
+    """f1 has heard from slow replicas only, so that true time may be later than f2 knows that it can be."""
+    hand = Hand(MAJORITIES, clock=ClockSettings())
+    hand.ask("f2", Enqueue(QUEUE, (X,)))
+    hand.start("f1", Acquire(QUEUE, 1, LEASE_S_MAX), "first")
+    while "first" not in hand.outcomes:
+        if isinstance(hand.packets[0].send.request, Collect):
+            hand.sleep(150_000)
+        hand.carry(
+            "f1", *dict.fromkeys(packet.send.replica for packet in hand.packets if packet.front == "f1")
+        )
+    assert len(hand.result("first")) == 1
+    assert hand.ask("f2", Acquire(QUEUE, 1, 30.0)) == ()
+
+
+def test_a_dequeue_whose_payloads_are_elsewhere_gets_no_more_than_a_page() -> None:
+    """The replica that is asked for payloads lacks the items: how heavy they are is known only once others were asked."""
+    hand = Hand(MAJORITIES)
+    heavy = Value(f'"{"x" * 900_000}"')
+    for number in range(5):
+        hand.start("f1", Enqueue(QUEUE, (heavy,)), f"{number}")
+        hand.carry_until(f"{number}", "f1", "r2", "r3")
+        hand.packets.clear()
+    hand.lazies.clear()
+    got = hand.ask("f2", Dequeue(QUEUE, 5))
+    assert got
+    assert sum(map(len, got)) <= hand.document.limits.page_bytes_max
