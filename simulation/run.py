@@ -67,10 +67,10 @@ def judge(world: World, law: Law | None = None) -> int:
             # A batch that a dequeue fenced midway: what could be void got a new timestamp, the rest kept its own.
             for call in calls:
                 call.after = None
-        if (drawn := world.scenario.drawn) is not None:
+        if (drawn := world.scenario.drawn) is not None and adt_of(name) in world.document.own_types:
             given_up += check_own(name, law or _itself(drawn), calls, is_exact=world.scenario.is_exact)
             continue
-        if (leasing := world.scenario.leasing) is not None:
+        if (leasing := world.scenario.leasing) is not None and adt_of(name) == "queue":
             is_sound = has_good_clocks(world.scenario)
             given_up += check_leases(
                 name,

@@ -176,6 +176,9 @@ class Progress:
     def settle(self, lack: Lack, told: Collected, log: Log) -> Lack | None:
         """What was told has been installed as far as may be; what of the lack to ask for once more, where the answer had no room
         for all. What the other one has no more is waited for no longer."""
+        behind = self._behind.get(lack.object)
+        if lack.is_behind and behind is not None and told.status.committed < behind.ballot:
+            del self._behind[lack.object]  # A key that the other one has forgotten since.
         told_of = {row.entry.t for row in told.rows}
         left = set(missing(lack.object, told_of, log))
         for t in lack.entries:

@@ -28,6 +28,8 @@ class Faults(Struct, frozen=True):
     """Stretches in which packets of one direction of one pair are lost."""
     partitions: int = 0
     """Stretches in which the nodes are split in two."""
+    apart: int = 0
+    """Stretches, one after another, in each of which some front ends are each apart from one replica."""
     crashes: int = 0
     """Replicas that crash, lose what was not committed, and start again; with them the front ends embedded there."""
     slow_replicas: int = 0

@@ -5,6 +5,7 @@ settled twice, or under another token than the latest. It must not know what is 
 """
 
 import random
+from collections import defaultdict
 from typing import Any, Final
 
 from msgspec.structs import replace
@@ -44,6 +45,12 @@ def leased(seed: int) -> Scenario:
     if is_tight := rng.random() < 0.25:
         # Room for the payloads of some six items.
         limits = replace(limits, page_bytes_max=1000, value_bytes_max=1000, body_bytes_max=4000 + 120)
+    what = replace(what, document=checked(replace(what.document, limits=limits)), objects=(QUEUE,))
+    return with_leases(what, rng, is_tight=is_tight)
+
+
+def with_leases(what: Scenario, rng: random.Random, *, is_tight: bool) -> Scenario:
+    """The scenario, with callers that acquire from its queues."""
     leasing = Leasing(
         lease_s=rng.choice([0.02, 0.1, 0.5, 5.0]),
         deliveries_max=rng.choice([0, 0, 2, 3]),
@@ -54,9 +61,7 @@ def leased(seed: int) -> Scenario:
     words = {word: rng.choice([0, 0, 1]) for word in ("Deq", "Peek", "Size", "Book", "Requeue")}
     return replace(
         what,
-        document=checked(replace(what.document, limits=limits)),
-        objects=(QUEUE,),
-        weights=words | {"Enq": 4, "Acquire": 4, "Tend": 6},
+        weights=what.weights | words | {"Enq": 4, "Acquire": 4, "Tend": 6},
         keyed=min(what.keyed, 0.3),
         leasing=leasing,
     )
@@ -73,12 +78,15 @@ class LeaseCaller(Caller):
     def __init__(self, what: Scenario, leasing: Leasing, who: str, rng: random.Random) -> None:
         super().__init__(what, who, rng)
         self._leasing: Final = leasing
-        self._held: list[str] = []
+        self._held: defaultdict[str, list[str]] = defaultdict(list)
+        """The tokens of its leases, by queue."""
 
     def heard(self, operation: Operation, result: Any) -> None:
         """See Caller. Some leases are forgotten at once."""
         if isinstance(operation, Acquire):
-            self._held += [each.token for each in result if self._rng.random() >= self._leasing.forgotten]
+            self._held[operation.object] += [
+                each.token for each in result if self._rng.random() >= self._leasing.forgotten
+            ]
 
     def _on_queue(self, name: str) -> Operation:
         return self._on(self._chosen(*WORDS), name)
@@ -88,7 +96,7 @@ class LeaseCaller(Caller):
         match word:
             case "Enq":
                 return self._enqueue(name, self._value())
-            case "Tend" if self._held:
+            case "Tend" if self._held[name]:
                 return self._settle_leases(name)
             case "Deq":
                 return Dequeue(name, rng.choice([1, 1, 2]))
@@ -116,9 +124,10 @@ class LeaseCaller(Caller):
     def _settle_leases(self, name: str) -> Settle:
         rng = self._rng
         how: Any = rng.choices(list(ENDINGS), list(ENDINGS.values()))[0]
-        some = rng.sample(self._held, min(len(self._held), rng.choice([1, 1, 2])))
+        held = self._held[name]
+        some = rng.sample(held, min(len(held), rng.choice([1, 1, 2])))
         if how != "renew":
             # A few are kept, and settled again.
-            self._held = [token for token in self._held if token not in some or rng.random() < 0.1]
+            self._held[name] = [token for token in held if token not in some or rng.random() < 0.1]
         span_s = {"renew": self._leasing.lease_s, "release": rng.choice([0.0, 0.05])}.get(how, 0.0)
         return Settle(name, how, tuple(some), span_s)

@@ -31,14 +31,18 @@ def own(seed: int, found: PlainClass, code: str) -> Scenario:
     if what.is_forgetful:
         what = scenario(seed)
     rng = random.Random(f"own {seed}")
-    total = sum(what.document.votes.values())
+    chosen = own_rule(rng, sum(what.document.votes.values()))
+    document = checked(replace(what.document, types={TYPE: code}, choices=(chosen,)))
+    return with_faults(replace(what, document=document, objects=(OBJECT,), drawn=found), what.faults)
+
+
+def own_rule(rng: random.Random, total: int) -> ChoiceRule:
+    """A random choice of final quorums for the type; initial quorums as small as these allow."""
     call, blind = rng.randint(1, total), rng.randint(1, total)
     ordering: Ordering = rng.choice(["clock", "clock", "quorum"])
     looked = total + 1 - min(call, blind)
     classes = {"Call/Ok": (looked, call), "Blind/Ok": (looked if ordering == "quorum" else 0, blind)}
-    chosen = ChoiceRule(f"{TYPE}/*", classes, ordering, collect=rng.random() < 0.9)
-    document = checked(replace(what.document, types={TYPE: code}, choices=(chosen,)))
-    return with_faults(replace(what, document=document, objects=(OBJECT,), drawn=found), what.faults)
+    return ChoiceRule(f"{TYPE}/*", classes, ordering, collect=rng.random() < 0.9)
 
 
 def shared(seed: int, found: PlainClass) -> Scenario:
@@ -59,10 +63,16 @@ class OwnCaller(Caller):
         self._type: Final = found
         self._each_another: Final = what.each_another
 
-    def _invented(self) -> Operation:
+    def _object(self) -> str:
+        # The only object is not drawn, so that older worlds stay as they were.
+        return super()._object() if len(self._scenario.objects) > 1 else OBJECT
+
+    def _on_object(self, name: str) -> Operation:
+        if not name.startswith(f"{TYPE}/"):
+            return super()._on_object(name)
         operation, arguments = self._rng.choice(list(self._type.arguments.items()))
         args = [
-            frozen(self._value() if name in self._each_another else self._rng.choice(values))
-            for name, values in arguments.items()
+            frozen(self._value() if argument in self._each_another else self._rng.choice(values))
+            for argument, values in arguments.items()
         ]
-        return Invoke(OBJECT, self._type, Invocation(operation, tuple(args)))
+        return Invoke(name, self._type, Invocation(operation, tuple(args)))

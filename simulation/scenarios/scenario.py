@@ -33,6 +33,9 @@ from .faults import Faults
 __all__ = ["BLIND", "KEYS", "Caller", "Faults", "Scenario", "keeps_order", "rule", "scenario"]
 
 KEYS: Final = ("a", "b", "c")
+FIRST_SHARE: Final = 0.5
+ANY_SHARE: Final = 0.05
+"""Of operations on the first object, and on any other one, where callers go from object to object."""
 BLIND: Final = {"queue": ["Enq/Ok"], "register": ["Write/Ok"], "dictionary": ["Put/Ok", "Delete/Ok"]}
 DECIDE: Final = {"queue": ["Deq/Ok"], "register": ["Cas/Ok"], "dictionary": ["PutIfAbsent/Ok", "Cas/Ok"]}
 
@@ -86,6 +89,8 @@ class Scenario(Struct, frozen=True):
     """Share of keyed enqueues that another front end runs at the same time, under the same key."""
     asks_again: float = 0.0
     """Share of keyed operations that are run once more, though they were answered: by a caller that lost its memory."""
+    repeats_undone: bool = False
+    """Whether keyed operations that certainly did nothing are called again under the same key, as calls of their own."""
     catches_up: bool = False
     """Whether replicas get what they missed from each other; at the end they must be level then."""
     leasing: Leasing | None = None
@@ -95,6 +100,8 @@ class Scenario(Struct, frozen=True):
     is_busy: bool = False
     """Whether decisions on what has a state wait for one another, as those on large states do (`quorate.client_sdk.protocol.core.work`):
     between what they collect and what they do about it time passes."""
+    in_turn: bool = False
+    """Whether a caller goes on from one object to the next, but for the first one, which all use throughout."""
     each_another: tuple[str, ...] = ()
     """Arguments of its operations that are another one in each call, so that answers tell whose they are."""
 
@@ -238,6 +245,7 @@ class Caller:
         self._who = who
         self._rng = rng
         self._number = 0
+        self._begun = self._turn = 0
         self._written: dict[str, list[Value]] = {}
 
     def next(self) -> Operation:
@@ -249,7 +257,24 @@ class Caller:
         return operation
 
     def _invented(self) -> Operation:
-        name = self._rng.choice(self._scenario.objects)
+        return self._on_object(self._object())
+
+    def _object(self) -> str:
+        objects = self._scenario.objects
+        if not self._scenario.in_turn:
+            return self._rng.choice(objects)
+        self._begun += 1
+        others = objects[1:]
+        if self._begun == 1:
+            self._turn = self._rng.randrange(len(others))
+        chance = self._rng.random()
+        if chance < FIRST_SHARE:
+            return objects[0]
+        if chance > 1 - ANY_SHARE:
+            return self._rng.choice(others)
+        return others[(self._turn + self._begun * len(others) // self._scenario.operations) % len(others)]
+
+    def _on_object(self, name: str) -> Operation:
         if name.startswith("queue/"):
             return self._on_queue(name)
         if name.startswith("register/"):

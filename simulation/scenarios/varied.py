@@ -19,7 +19,7 @@ from .scenario import BLIND, Scenario, keeps_order, rule, scenario
 MORE_VOTES: Final = ((1,), (1, 1), (1, 1, 1, 1), (2, 2, 1), (3, 1, 1, 1), (1, 1, 1, 1, 0))
 OPERATIONS: Final = 52
 """Of all callers together, about."""
-BUSY_EVERY: Final = 8
+EVERY: Final = 8
 """One world in so many."""
 
 
@@ -33,7 +33,7 @@ def varied(seed: int) -> Scenario:
     if what.faults != NO_FAULTS and rng.random() < 0.6:
         what = with_faults(what, _more_faults(what.faults, rng))
     if rng.random() < 0.15:
-        what = _forgetful(what, rng)
+        what = forgetful(what, rng)
     if rng.random() < 0.35:
         what = _with_embedded(what, rng)
     if rng.random() < 0.4:
@@ -47,9 +47,14 @@ def varied(seed: int) -> Scenario:
     doubled = rng.choice([0.2, 0.6]) if what.keyed and rng.random() < 0.6 else 0.0
     catches_up = rng.random() < 0.5
     asks_again = rng.choice([0.0, 0.2, 1.0]) if what.keyed else 0.0
-    # By the seed itself, so that other worlds stay as they were.
+    # The last two by the seed itself, so that other worlds stay as they were.
     return replace(
-        what, doubled=doubled, catches_up=catches_up, asks_again=asks_again, is_busy=seed % BUSY_EVERY == 0
+        what,
+        doubled=doubled,
+        catches_up=catches_up,
+        asks_again=asks_again,
+        is_busy=seed % EVERY == 0,
+        repeats_undone=seed % EVERY == EVERY // 2,
     )
 
 
@@ -61,11 +66,7 @@ def leaping(what: Scenario) -> Scenario:
 
 
 def _leaping(what: Scenario, rng: random.Random) -> Scenario:
-    """Clocks of replicas leap, by seconds or by months, and those of front ends with them or alone; front ends measure theirs. Deletions
-    are collected by janitors alone, which wait until they are old by elapsed time: callers would go by clocks."""
-    if what.is_forgetful:
-        what = replace(what, weights=what.weights | {"Collect": 0})
-        what = _with_embedded(what, rng) if what.embedded == 0 else what
+    """Clocks of replicas leap, by seconds or by months, and those of front ends with them or alone; front ends measure theirs."""
     clock = replace(what.document.clock, front_end_error_s=None)
     what = replace(what, document=replace(what.document, clock=clock))
     leap_us_max = rng.choice([10_000_000, 3_600_000_000, 300 * 86_400_000_000])
@@ -146,7 +147,7 @@ def _gathered(what: Scenario, rng: random.Random) -> Scenario:
     )
 
 
-def _forgetful(what: Scenario, rng: random.Random) -> Scenario:
+def forgetful(what: Scenario, rng: random.Random) -> Scenario:
     """Three quarters of a second of memory, a slow pace, deletions, and somebody who collects; logs that are never collected do not fit."""
     document = what.document
     limits: dict[str, Any] = {

@@ -70,8 +70,7 @@ def drain(world: "World") -> None:
                 pass
         elif name.startswith("register/"):
             world.ask(Read(name), DRAIN_DEADLINE_S)
-        elif world.scenario.drawn is not None:
-            found = world.scenario.drawn
+        elif (found := world.scenario.drawn) is not None and adt_of(name) in world.document.own_types:
             for operation, arguments in found.arguments.items():
                 last = Invoke(
                     name, found, Invocation(operation, tuple(frozen(each[0]) for each in arguments.values()))

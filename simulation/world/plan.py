@@ -34,6 +34,7 @@ class Plan:
     def lay_out(self) -> None:
         """Every fault, each drawn from the seed."""
         self._on_links()
+        self._apart()
         self._on_nodes()
         self._on_speed()
         self._on_links_throughout()
@@ -51,6 +52,17 @@ class Plan:
             side = set(rng.sample(nodes, rng.randint(1, len(nodes) - 1)))
             apart = [(one, other) for one in nodes for other in nodes if (one in side) != (other in side)]
             self._for_a_while("partitions", network.cut, network.mend, apart)
+
+    def _apart(self) -> None:
+        network, rng = self._world.network, self._rng
+        stretch_us = self._span_us // max(1, self._faults.apart)
+        for number in range(self._faults.apart):
+            for front in rng.sample(self._world.fronts, rng.randint(0, len(self._world.fronts) - 1)):
+                replica = rng.choice(self._replicas)
+                ways = [(front.address, replica), (replica, front.address)]
+                at_us = number * stretch_us
+                self._world.later(at_us, self._world.unless_healed, "apart", network.cut, ways)
+                self._world.later(at_us + stretch_us, network.mend, ways)
 
     def _on_nodes(self) -> None:
         world, faults, rng = self._world, self._faults, self._rng

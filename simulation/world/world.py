@@ -16,6 +16,7 @@ from ...client_sdk.protocol.core.values import Done, Enqueue, Failed, Operation,
 from ..history import Call, History
 from ..scenarios.callers import caller_of
 from ..scenarios.scenario import Scenario, is_owed, is_repeatable
+from ..violation import Violation
 from .catching import catch_up_steadily
 from .ending import TELL_EVERY_US, drain, level, settle_down
 from .exchange import Begun
@@ -27,6 +28,8 @@ from .watch import Watch
 
 EVENTS_MAX: Final = 200_000
 PRUNE_EVERY_US: Final = 500_000
+SHARE_REPEATED: Final = 0.7
+"""Of operations under keys that got no answer, or did nothing."""
 TURNED_ROUND: Final = 8
 """How many times as long packets take where the newest arrives first, so that some meet."""
 
@@ -269,6 +272,11 @@ class World:
         self._add_front(0, 0)
 
 
+def is_gone(outcome: Outcome) -> bool:
+    """Whether all replicas have answered, and none holds what the operation was to give."""
+    return isinstance(outcome, Failed) and outcome.reason == "unknown" and "did not: none" in outcome.detail
+
+
 class Process:
     """A caller on a front end: one operation after another, each noted in the history.
 
@@ -289,6 +297,8 @@ class Process:
         self._caller = caller_of(world.scenario, who, self._rng)
         self._current: tuple[Operation, list[Call]] | None = None
         self._is_repeat = False
+        self._undone: Operation | None = None
+        """An operation that certainly did nothing, to be called again under its key."""
         self._began = (0, 0)
         self._is_busy = False
         self._is_held = False
@@ -306,11 +316,20 @@ class Process:
             self.front.hold(self.next)
             return
         self._is_held = False
+        if self._current is not None and not self._is_remembered:
+            self._go_on(None)
+            return
         if self._current is not None:
             self._is_repeat = True
             self._began = self.world.history.moment()
             self.world.counters["keyed repeats"] = self.world.counters.get("keyed repeats", 0) + 1
             self._start(*self._current)
+            return
+        undone, self._undone = self._undone, None
+        if undone is not None and self._is_remembered:
+            self._is_repeat = False
+            self.world.note("undone calls under their keys again", 1)
+            self._start(undone, self.world.history.invoke(undone, self.who))
             return
         self.start(self._caller.next(), self.world.scenario.deadline_s)
 
@@ -382,7 +401,15 @@ class Process:
             self._caller.heard(operation, outcome.result)
             self._ask_again(operation, outcome.result)
         is_open = isinstance(outcome, Failed) and not outcome.definite
+        self._undone = operation if self._calls_again(operation, outcome) else None
         self._go_on((operation, calls) if is_open else None)
+
+    def _calls_again(self, operation: Operation, outcome: Outcome) -> bool:
+        """Whether it did nothing, and is called again under its key."""
+        if not self.world.scenario.repeats_undone or not self._is_remembered:
+            return False
+        is_undone = isinstance(outcome, Failed) and outcome.definite and bool(getattr(operation, "key", ""))
+        return is_undone and self._rng.random() < SHARE_REPEATED
 
     def _ask_again(self, operation: Operation, result: Any) -> None:
         """Have some front end run within the window what was answered: it must do nothing, and be told the same."""
@@ -396,6 +423,8 @@ class Process:
         def hear(outcome: Outcome) -> None:
             if isinstance(outcome, Done):
                 self.world.watch.repeated(shown(operation), result, outcome.result)
+            elif is_gone(outcome):
+                raise Violation(f"the repeat of {shown(operation)} finds nothing of its items: {outcome}")
 
         def begin() -> None:
             if front.is_alive and not front.is_stopped and self.world.now_us < until_us:
@@ -412,12 +441,16 @@ class Process:
             self.world.injected["cancels"] += 1
             self._go_on(self._current)
 
+    @property
+    def _is_remembered(self) -> bool:
+        """Whether a repeat of the latest operation would begin within the window of its key. Who was stopped may be too late for it."""
+        return self.world.now_us - self._since_us < self._key_us_max
+
     def _go_on(self, unanswered: tuple[Operation, list[Call]] | None) -> None:
         """To the next operation, or once more to the one without an answer."""
         self._is_busy = False
-        is_remembered = self.world.now_us - self._since_us < self._key_us_max
         has_key = unanswered is not None and is_repeatable(unanswered[0])
-        if has_key and is_remembered and self._rng.random() < 0.7:
+        if has_key and self._is_remembered and self._rng.random() < SHARE_REPEATED:
             self._current = unanswered
             self.front = self._rng.choice([front for front in self.world.fronts if front.is_alive])
         else:

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from quorate.adts import library as bundled
 from quorate.adts.plain_class import PlainClass
+from quorate.simulation.scenarios import burying as worlds
 from quorate.simulation.scenarios import own as scenarios
 from quorate.simulation.scenarios.scenario import Scenario
 
@@ -69,6 +70,11 @@ def own(seed: int) -> Scenario:
 def library(seed: int) -> Scenario:
     """The scenario of a seed: one object of a bundled type."""
     return _of(seed, PlainClass(BUNDLED[seed % len(BUNDLED)]))
+
+
+def burying(seed: int) -> Scenario:
+    """The scenario of a seed: keys are forgotten beside an object, which is of a type that the seed draws, or a queue."""
+    return replace(worlds.burying(seed, type_of(seed), CODE), each_another=EACH_ANOTHER)
 
 
 def _of(seed: int, found: PlainClass) -> Scenario:

@@ -14,7 +14,7 @@ from quorate.simulation.run import Report, run
 from quorate.simulation.scenarios.leased import leased
 from quorate.simulation.scenarios.scenario import Scenario, scenario
 from quorate.simulation.scenarios.varied import leaping, varied, with_faults
-from tests.sim.own import library, own
+from tests.sim.own import burying, library, own
 
 TRACE_LINES: Final = 200
 """Of the trace of a failing run, how many of the latest lines are shown."""
@@ -25,8 +25,10 @@ WORLDS: Final[Mapping[str, Callable[[int], Scenario]]] = {
     "leased": leased,
     "own": own,
     "library": library,
+    "burying": burying,
 }
-"""Kinds of worlds: with queues, registers and dictionaries; with leases; with a type of one's own, which the seed draws; with a bundled one."""
+"""Kinds of worlds: with queues, registers and dictionaries; with leases; with a type of one's own, which the seed draws; with a bundled one; whose
+deleted keys are forgotten beside an object that lives."""
 
 
 def made(seed: int, worlds: str = "varied", *, is_leaping: bool = False) -> Scenario:

@@ -18,6 +18,7 @@ from quorate.simulation.scenarios.scenario import Scenario, scenario
 from quorate.simulation.scenarios.varied import varied, with_faults
 from quorate.simulation.violation import Violation
 from quorate.simulation.world.world import World
+from tests.sim.own import burying
 from tests.sim.run import run_seed
 from tests.sim.sometimes import FAULTS
 
@@ -76,7 +77,7 @@ def test_a_fault_comes_about_by_its_option_alone(name: str) -> None:
 
 
 def test_every_fault_is_an_option_that_some_seed_draws() -> None:
-    drawn = [varied(seed).faults for seed in range(1, 500)]
+    drawn = [worlds(seed).faults for worlds in (varied, burying) for seed in range(1, 500)]
     for name in Faults.__struct_fields__:
         assert any(getattr(faults, name) != getattr(NO_FAULTS, name) for faults in drawn), name
 

@@ -194,6 +194,7 @@ class Proposer:
             waiting = set(map(id, self.asked))
             batch[:] = [asked for asked in batch if id(asked) in waiting]
         if self._current.lives != self._cache.lives:
+            self._machine.count("terms whose ground was forgotten")
             self._term = None
         return self._term is not None
 

@@ -302,7 +302,6 @@ class Blind:
             self._machine.count("recovered entries in force")
             attempt.is_done = True
         elif fate is Fate.VOID:
-            self._check_in_time()
             self._machine.count("void entries stamped anew")
             again = yield from self._stamp_void(attempt)
             attempt.entry = Entry(attempt.entry.id, again, attempt.entry.value)
@@ -310,12 +309,6 @@ class Blind:
         else:
             self._machine.count("fates unknown")
             yield from pause(self._task, min(self._task.now.mono_s + HEDGE_S, self._task.deadline_s))
-
-    def _check_in_time(self) -> None:
-        """An entry is found void by what replicas and summaries remember, for the retry window. By elapsed time that is not over at the
-        deadline; after it, an entry that was taken and forgotten looks the same, so that it gets no new timestamp."""
-        if self._task.is_late:
-            raise Expired("what became of the entry was heard only after the deadline")
 
     def _stamp_void(self, attempt: Attempt) -> Generator[float, Event, Timestamp]:
         """A new timestamp for an entry that never was complete and never will be.

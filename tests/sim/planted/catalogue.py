@@ -308,6 +308,7 @@ PLANTS: Final = (
         schedules.deletion_that_one_replica_slept_through,
     ),
     by_hand("collected-while-young", fronts.bury_at_once, schedules.deletion_that_is_young),
+    by_hand("collected-undecided", fronts.bury_what_is_not_decided, schedules.decision_of_a_buried_life),
     # Decisions.
     Plant("ambiguous-forgotten-at-once", proposers.forget_ambiguous_at_once, HISTORY, 240, FIVE),
     Plant("one-key-remembered", proposers.remember_one_key, HISTORY, 40, KEYED_QUEUE),

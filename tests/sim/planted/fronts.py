@@ -21,6 +21,7 @@ from quorate.client_sdk.protocol.operations.cell_parts import ReadPart, StoredPa
 from quorate.client_sdk.protocol.operations.context import Machine, OperationFailed, OutcomeSteps
 from quorate.quorums.choices.choice import QuorumChoice, Sizes
 from quorate.quorums.systems.tally import Quorum
+from quorate.replica.protocol import acceptor
 from quorate.simulation.history import Call
 from quorate.simulation.world.world import Process
 from quorate.timestamps.timestamp import make
@@ -262,17 +263,25 @@ def finals_exchanged() -> Planting:
 
 def bury_where_it_was_not_confirmed() -> Planting:
     """A deletion is forgotten although a replica that slept has only the older value."""
-
-    def confirm(*_: Any) -> Generator[float, Event, bool]:
-        yield from ()
-        return True
-
-    return patched(observe, _confirm_deletion=confirm)
+    return patched(observe, _has_deletion=lambda *_: True, _has_held=lambda *_: True)
 
 
-def bury_at_once() -> Planting:
-    """A deletion is forgotten before its retry window has passed."""
-    return patched(TimeNow, oldest_remembered=lambda self: make(self._now.wall_us + 1_000_000, 0, "0"))
+@contextmanager
+def bury_at_once() -> Iterator[None]:
+    """A deletion is forgotten once all replicas have it, and not a retry window later."""
+    ahead = patched(TimeNow, oldest_remembered=lambda self: make(self._now.wall_us + 1_000_000, 0, "0"))
+    with ahead, patched(observe, _has_held=lambda *_: True):
+        yield
+
+
+@contextmanager
+def bury_what_is_not_decided() -> Iterator[None]:
+    """A deletion is forgotten that lies in the logs alone, beside an older decision."""
+    unsettled = patched(
+        observe, _is_settled=lambda *_: True, _has_deletion=lambda *_: True, _has_held=lambda *_: True
+    )
+    with unsettled, patched(acceptor, may_forget=lambda *_, **__: True):
+        yield
 
 
 def retry_under_a_new_key() -> Planting:

@@ -5,7 +5,7 @@ from typing import Final
 from quorate.adts.log import Value
 from quorate.api_specs.messages import Collect
 from quorate.client_sdk.protocol.core.values import Dequeue, Enqueue
-from quorate.client_sdk.protocol.operations.blind import Blind
+from quorate.client_sdk.protocol.front_end import FrontEnd
 from tests.sim.planted import replicas, schedules
 from tests.sim.planted.plant import Plant, Planting, patched
 from tests.sim.planted.played import QUEUE, Played
@@ -13,9 +13,9 @@ from tests.sim.planted.played import QUEUE, Played
 X, Y = Value('"x"'), Value('"y"')
 
 
-def stamp_anew_after_the_deadline() -> Planting:
-    """An entry whose recovery found it void gets a new timestamp, however late the front end hears of it."""
-    return patched(Blind, _check_in_time=lambda _: None)
+def hear_answers_however_late() -> Planting:
+    """A front end takes in what replicas answer long after all who had asked have ended."""
+    return patched(FrontEnd, _is_too_late=lambda *_: False)
 
 
 def front_end_that_slept() -> None:
@@ -50,8 +50,8 @@ PLANTED: Final = (
         schedule=schedules.front_end_that_was_suspended,
     ),
     Plant(
-        "stamped-anew-after-the-deadline",
-        stamp_anew_after_the_deadline,
+        "heard-however-late",
+        hear_answers_however_late,
         ("taken twice",),
         schedule=front_end_that_slept,
     ),

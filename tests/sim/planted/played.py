@@ -129,6 +129,10 @@ class Played(Hand):
         """All requests of this kind that are on their way are lost."""
         self.packets = [each for each in self.packets if not isinstance(each.send.request, kind)]
 
+    def grow_old(self) -> None:
+        """All that was done so far is older than a retry window."""
+        self.sleep(int((self.document.memory_s + 1) * 1e6))
+
     def finish(self, name: str, front: str, *replicas: str) -> None:
         """The operation goes on to its end, with these replicas; what is on its way to others stays there."""
         for _ in range(STEPS_MAX):

@@ -8,7 +8,6 @@ from quorate.api_specs.cluster import ClockSettings
 from quorate.api_specs.limits import Limits
 from quorate.api_specs.messages import Accept, Append, Collect
 from quorate.client_sdk.protocol.core.values import (
-    CollectTombstone,
     CompareAndSet,
     Dequeue,
     Enqueue,
@@ -132,8 +131,9 @@ def live_key_under_the_floor_of_a_burial() -> None:
     hand.drop("f1")
     hand.ask("f2", Write(f"{DICTIONARY}/other", W))
     hand.ask("f2", Write(f"{DICTIONARY}/other", None))
-    hand.slept_us = int((hand.document.memory_s + 1) * 1e6)
-    hand.ask("janitor", CollectTombstone(f"{DICTIONARY}/other"))
+    hand.grow_old()
+    hand.ripen(f"{DICTIONARY}/other")
+    hand.bury(f"{DICTIONARY}/other")
     hand.at("f3", PutIfAbsent(KEY, W), "r1", "r3")
     hand.at("f4", Items(DICTIONARY), "r1", "r3")
     hand.judge()

@@ -163,10 +163,10 @@ def marks_decide_anything() -> Planting:
     """A mark that some ballot is decided makes a replica take its own, other summary for decided."""
     right = acceptor._decided
 
-    def decided(request: Commit, state: ObjectState) -> ObjectState:
+    def decided(request: Commit, state: ObjectState, log: Log) -> ObjectState:
         if state.accepted > state.committed and request.ballot > state.committed:
             return replace(state, committed=state.accepted, horizon=max(state.horizon, state.summary.horizon))
-        return right(request, state)
+        return right(request, state, log)
 
     return patched(acceptor, _decided=decided)
 

@@ -192,8 +192,13 @@ def deletion_that_one_replica_slept_through() -> None:
     hand.ask("f1", Write(KEY, V))
     hand.at("f2", Write(KEY, None), "r1", "r2")
     hand.packets.clear()
-    hand.slept_us = int((hand.document.memory_s + 1) * 1e6)
-    hand.ask("janitor", CollectTombstone(KEY))
+    hand.grow_old()
+    hand.start("janitor", CollectTombstone(KEY), "decided", is_noted=False)
+    hand.go_until(Accept, "janitor", *hand.replicas)
+    hand.finish("decided", "janitor", "r1", "r2")
+    hand.vanish("janitor")
+    hand.start("other", CollectTombstone(KEY), "collected", is_noted=False)
+    hand.settle()
     hand.at("f3", Read(KEY), "r2", "r3")
     hand.judge()
 
@@ -206,7 +211,9 @@ def deletion_that_is_young() -> None:
     hand.carry("f1", "r1")
     hand.at("f2", Read(KEY), "r1", "r2")
     hand.at("f3", Write(KEY, None), *hand.replicas)
-    hand.at("janitor", CollectTombstone(KEY), *hand.replicas)
+    for _ in range(3):
+        hand.at("janitor", CollectTombstone(KEY), *hand.replicas)
+        hand.carry_commits("janitor", *hand.replicas)
     hand.settle()
     hand.ask("f4", Read(KEY))
     hand.judge()
@@ -220,11 +227,36 @@ def message_of_a_buried_life() -> None:
     late = next(each.send.request for each in hand.packets if isinstance(each.send.request, Accept))
     hand.settle()
     hand.ask("f2", Write(KEY, None))
-    hand.slept_us = int((hand.document.memory_s + 1) * 1e6)
-    hand.ask("janitor", CollectTombstone(KEY))
+    hand.grow_old()
+    hand.ripen(KEY)
+    hand.bury(KEY)
     for replica in hand.replicas.values():
         replica.exchange(Batch(hand.document.hash, (late,)), hand._now().wall_us)
     hand.ask("f3", Read(KEY))
+    hand.judge()
+
+
+def decision_of_a_buried_life() -> None:
+    """A key is set by a decision at r1 and r2, and deleted everywhere. A compare-and-set that fails meets the decision at r1 and r3, and writes it
+    back under a term above the deletion; its accept to r2 comes when the key is forgotten."""
+    hand = Played()
+    hand.at("f1", PutIfAbsent(KEY, V), "r1", "r2")
+    hand.vanish("f1")
+    hand.ask("f2", Write(KEY, None))
+    hand.carry_commits("f2", *hand.replicas)
+    hand.grow_old()
+    hand.start("f3", CompareAndSet(KEY, W, V), "compared")
+    hand.finish("compared", "f3", "r1", "r3")
+    late = next(each.send.request for each in hand.of("f3") if isinstance(each.send.request, Accept))
+    hand.vanish("f3")
+    for _ in range(3):
+        hand.start("janitor", CollectTombstone(KEY), f"{len(hand.outcomes)}: collected", is_noted=False)
+        hand.settle()
+        hand.carry_commits("janitor", *hand.replicas)
+        hand.grow_old()
+    hand.replicas["r2"].exchange(Batch(hand.document.hash, (late,)), hand._now().wall_us)
+    hand.at("f4", Read(KEY), "r1", "r2")
+    hand.at("f5", Read(KEY), "r2", "r3")
     hand.judge()
 
 

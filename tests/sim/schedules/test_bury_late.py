@@ -22,10 +22,6 @@ NO, OLD = Value('"no"'), Value('"old"')
 HOUR_US = 3_600_000_000
 
 
-def grow_old(hand: Played) -> None:
-    hand.sleep(int((hand.document.memory_s + 1) * 1e6))
-
-
 def test_what_a_catch_up_brings_below_a_fence_does_not_outlive_the_deletion() -> None:
     """k is put and deleted at r1 and r2, while r3 is away; that the put is complete is told, and of the deletion it is not. A compare-and-set
     that fails fences all. r3 asks r1 for what it lacks, and the answer is under way while the deletion is decided and told: the put is
@@ -35,7 +31,7 @@ def test_what_a_catch_up_brings_below_a_fence_does_not_outlive_the_deletion() ->
     hand.carry_commits("f1", "r1", "r2")
     hand.at("f2", Write(KEY, None), "r1", "r2")
     hand.lazies.clear()
-    grow_old(hand)
+    hand.grow_old()
     hand.start("f3", CompareAndSet(KEY, OLD, OLD), "compared")
     hand.carry("f3", "r1", "r2", "r3")
     hand.settle()
@@ -69,7 +65,7 @@ def test_a_decision_that_was_written_back_after_the_deletion_does_not_come_back(
     hand.vanish("f1")
     hand.ask("f2", Write(KEY, None))
     hand.carry_commits("f2", *hand.replicas)
-    grow_old(hand)
+    hand.grow_old()
     hand.start("f3", CompareAndSet(KEY, NO, OLD), "compared")
     hand.finish("compared", "f3", "r1", "r3")
     assert hand.result("compared") is False
@@ -95,7 +91,7 @@ def test_an_answer_from_before_the_deletion_is_none_after_the_burial() -> None:
     hand.at("f2", Write(KEY, None), "r2", "r3")
     hand.carry_commits("f2", "r2", "r3")
     hand.packets.clear()
-    grow_old(hand)
+    hand.grow_old()
     hand.start("f4", Read(KEY), "stopped")
     (slow,) = [each for each in hand.of("f4") if each.send.replica == "r1"]
     answer = hand.replicas["r1"].exchange(

@@ -13,6 +13,7 @@ from quorate.client_sdk.protocol.core.values import (
     Done,
     Enqueue,
     Failed,
+    Operation,
     PutIfAbsent,
     Read,
     Settle,
@@ -241,8 +242,10 @@ def test_an_enqueue_is_not_undone_for_certain_where_its_key_stands_for_a_timesta
     """A repeat is done at the timestamp that the replicas hold under the key, before what was enqueued since. So the first call is not
     known to have done nothing: else the items would be in a wrong order."""
     hand = Hand(MAJORITIES)
-    begun = {"first": Enqueue(QUEUE, (X,), "k")}
-    hand.start_all("f1", begun | ({"beside": Enqueue(QUEUE, (Z,), "l")} if is_shared else {}))
+    begun: dict[str, Operation] = {"first": Enqueue(QUEUE, (X,), "k")}
+    if is_shared:
+        begun["beside"] = Enqueue(QUEUE, (Z,), "l")
+    hand.start_all("f1", begun)
     if is_agreed:
         hand.carry("f1", *EVERYONE)
     else:

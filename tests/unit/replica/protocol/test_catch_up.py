@@ -214,6 +214,21 @@ def test_a_decision_that_is_behind_is_asked_for_in_every_pass_until_it_is_here()
     assert progress.safe_since == 12
 
 
+def test_a_decision_that_the_other_one_has_forgotten_is_asked_for_no_longer() -> None:
+    """Of a deleted key, which was forgotten here as well: nobody will ever commit it here."""
+    progress, replica = begun()
+    heard(progress, changed(12, committed=ballot(3)), replica)
+    progress.begin()
+    (asked,) = heard(progress, Changed(12), replica)
+    progress.settle(asked, Collected(Status(committed=ballot(3))), replica.store)
+    progress.begin()
+    assert heard(progress, Changed(12), replica) == [asked], "it has it still"
+    progress.settle(asked, Collected(Status()), replica.store)
+    progress.begin()
+    assert heard(progress, Changed(12), replica) == []
+    assert progress.safe_since == 12
+
+
 def test_what_waits_is_asked_for_again_until_it_is_here_or_the_other_one_has_it_no_more() -> None:
     progress, replica = begun()
     progress.wait_for(lack(3, 4))

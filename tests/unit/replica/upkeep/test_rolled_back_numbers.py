@@ -25,10 +25,10 @@ def test_a_key_is_remembered_for_its_window_though_its_number_was_given_before_i
         store.commit()
     reserve(store, window_s)
     store.commit()
-    for second in (window_s, window_s + 0.5):
-        pruning.round(store, float(second))
+    for now_s in (float(window_s), window_s + 0.5):
+        pruning.round(store, now_s)
         store.commit()
-        assert store.reservation(QUEUE, KEY) != NOT_RESERVED, f"forgotten after {second - window_s} s"
+        assert store.reservation(QUEUE, KEY) != NOT_RESERVED, f"forgotten after {now_s - window_s} s"
 
 
 def test_a_consumed_row_is_kept_for_its_window_though_its_number_was_given_before_in_vain(
