@@ -113,16 +113,6 @@ def test_a_void_entry_gets_a_new_timestamp() -> None:
     assert (anew.id, anew.t > before.t) == (before.id, True)
 
 
-def test_a_void_entry_gets_no_new_timestamp_after_the_deadline() -> None:
-    """One that was taken and forgotten looks the same by then."""
-    storing = recovering()
-    storing.task.deadline_s = 0.0
-    before = len(storing.sends)
-    storing.decide(Fate.VOID)
-    assert (storing.result.reason, storing.result.definite) == ("unknown", False)
-    assert len(storing.sends) == before
-
-
 def test_an_entry_whose_fate_is_unknown_is_sent_again_as_it_is() -> None:
     storing = recovering()
     before = storing.entry_at("r3")
