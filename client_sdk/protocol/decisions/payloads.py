@@ -26,7 +26,7 @@ class Withheld(Exception):
 
 
 class TooHeavy(Exception):
-    """With its payloads, a plan hands out or keeps more than may be sent: it must be made anew, now that they are known."""
+    """With its payloads, a plan hands out or keeps more than may be sent: it must be made anew, now that the log cache knows them."""
 
 
 class Gone(Exception):
@@ -135,7 +135,7 @@ def filled(plan: Plan, handed: Handed, payloads: Mapping[Timestamp, Value], *, i
 
 
 def is_overweight(full: Plan, limits: Limits) -> bool:
-    """Whether the plan, whose payloads are all at hand now, hands out or keeps more than it may. One made again knows them from the beginning."""
+    """Whether the plan, whose payloads are all at hand now, hands out or keeps more than it may."""
     kept = [entry for known in full.summary.recent for entry in known.taken]
     handed = (list(map(entry_of, some)) for some in full.results.values() if _is_handed(some))
     is_long = any(len(each) > 1 and payload_bytes(each) > limits.page_bytes_max for each in (kept, *handed))

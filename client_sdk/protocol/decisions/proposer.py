@@ -432,7 +432,7 @@ class Proposer:
         self._machine.count("payloads fetched")
         payloads = yield from fetch_payloads(task, self._cache, missing, self._machine.limits)
         full = filled(plan, handed, payloads, is_unchanged=plan.summary == self._cache.summary)
-        if is_overweight(full, self._machine.limits):
+        if not self._cache.seen.keys().isdisjoint(payloads) and is_overweight(full, self._machine.limits):
             raise TooHeavy
         return full
 

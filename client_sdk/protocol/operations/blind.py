@@ -107,7 +107,9 @@ class Blind:
         except Expired as expired:
             return expired.outcome(is_unknown=self.is_sent)
         except OperationFailed as failure:
-            if not self.is_sent:
+            if (
+                not self.is_sent or failure.outcome is KEY_REUSED
+            ):  # Then others' entries are agreed on, and these never.
                 return failure.outcome
             return Failed(
                 "unknown", failure.outcome.detail, definite=False, answered=failure.outcome.answered
@@ -200,7 +202,7 @@ class Blind:
         try:
             reserved = yield from self._agree(self._key, unfilled)
         except Expired as expired:
-            self.is_sent = may_be_agreed(expired, self._choice)
+            self.is_sent = self.is_sent or may_be_agreed(expired, self._choice)
             raise
         if [digest_in(entry.id) for entry in reserved] != [digest_in(entry.id) for entry in entries]:
             raise OperationFailed(KEY_REUSED)

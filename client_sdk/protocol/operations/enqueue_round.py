@@ -140,8 +140,7 @@ class EnqueueRound:
         """Store them in a task of their own."""
 
         def steps(task: Task) -> OutcomeSteps:
-            spans = each.operation.spans
-            blind = Blind(self._name, task, self._machine, each.operation.key, spans)
+            blind = _blind_of(each.operation, task, self._machine)
             return blind.go_on_agreed(self._blind, attempts, "Enq/Ok")
 
         self._alone(each, Alone(steps))
@@ -195,8 +194,14 @@ class EnqueueRound:
         return []
 
     def _go_alone(self, each: _Keyed) -> None:
-        """Run it from its beginning, in a task of its own."""
-        self._alone(each, Alone(lambda task: enqueue(each.operation, task, self._machine)))
+        """Run it from its beginning, in a task of its own. An initial quorum may hold the entries that the round has asked for."""
+
+        def steps(task: Task) -> OutcomeSteps:
+            blind = _blind_of(each.operation, task, self._machine)
+            blind.is_sent = True
+            return blind.run(each.operation.values, "Enq/Ok")
+
+        self._alone(each, Alone(steps))
 
     def _alone(self, each: _Keyed, alone: Alone) -> None:
         if self._open.pop(each.number, None) is not None:
@@ -215,5 +220,8 @@ def _proposals(keyed: Iterable[_Keyed]) -> tuple[Proposal, ...]:
 
 def enqueue(operation: Enqueue, task: Task, machine: Machine) -> OutcomeSteps:
     """An enqueue that runs alone."""
-    blind = Blind(operation.object, task, machine, operation.key, operation.spans)
-    return blind.run(operation.values, "Enq/Ok")
+    return _blind_of(operation, task, machine).run(operation.values, "Enq/Ok")
+
+
+def _blind_of(operation: Enqueue, task: Task, machine: Machine) -> Blind:
+    return Blind(operation.object, task, machine, operation.key, operation.spans)

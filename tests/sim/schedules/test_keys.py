@@ -6,6 +6,7 @@ import pytest
 
 from quorate.adts.log import NOTHING, Entry, Value
 from quorate.api_specs.cluster import ClockSettings
+from quorate.api_specs.limits import Limits
 from quorate.api_specs.messages import Append
 from quorate.client_sdk.protocol.core.values import (
     CompareAndSet,
@@ -282,3 +283,51 @@ def test_what_a_keyed_dequeue_took_from_one_log_alone_outlives_that_replica() ->
     hand.start("f4", Dequeue(QUEUE, key="k"), "repeat")
     hand.carry_until("repeat", "f4", "r1", "r2")
     assert hand.result("repeat") == (X,)
+
+
+def test_an_enqueue_that_leaves_a_shared_round_is_not_undone_for_certain() -> None:
+    """f1's enqueue is asked for in a round beside another one; f2's, under the same key, has reached r3 first, which refuses. It goes on alone, and nobody
+    can be reached any more: r1 and r2 hold what the round had asked for."""
+    hand = Hand(MAJORITIES)
+    hand.start_all("f1", {"first": Enqueue(QUEUE, (X,), "k"), "beside": Enqueue(QUEUE, (Z,), "l")})
+    of_first, hand.packets = hand.packets, []
+    hand.start("f2", Enqueue(QUEUE, (X,), "k"), "other")
+    hand.packets = [packet for packet in hand.packets if packet.send.replica == "r3"]
+    hand.arrive("f2", is_heard=False)
+    hand.packets = of_first
+    hand.carry("f1", *EVERYONE)
+    while not {"first", "other"} <= hand.outcomes.keys():
+        while hand.packets:
+            hand.fail(hand.packets[0].front, definite=True)
+        hand.sleep()
+    hand.ask("f4", Enqueue(QUEUE, (Y,)))
+    hand.start("f4", Enqueue(QUEUE, (X,), "k"), "again")
+    hand.carry_until("again", "f4", "r1", "r2")
+    hand.packets.clear()
+    assert hand.ask("f5", Dequeue(QUEUE, 5))[0] == X, "it took its place before"
+    first = hand.outcomes["first"]
+    assert isinstance(first, Failed)
+    assert not first.definite
+
+
+def test_a_repeat_is_answered_beside_what_is_kept_whole_though_that_is_larger_than_a_page() -> None:
+    """The first dequeue's item is remembered by its name, the second one's, which too few logs had, as it is. The payload of the first is fetched
+    for its repeat: that makes the summary no heavier, and a plan made again would know no more."""
+    hand = Hand(MAJORITIES, limits=Limits(page_bytes_max=1000, value_bytes_max=2000, body_bytes_max=6120))
+    hand.ask("f1", Enqueue(QUEUE, (X,)))
+    hand.carry_commits("f1", *EVERYONE)
+    assert hand.ask("f2", Dequeue(QUEUE, key="first")) == (X,)
+    large = Value(f'"{"y" * 1500}"')
+    hand.start("f1", Enqueue(QUEUE, (large,)), "large")
+    hand.carry("f1", "r1")
+    hand.start("f2", Dequeue(QUEUE, key="second"), "second")
+    hand.carry_until("second", "f2", "r1", "r3")
+    assert hand.result("second") == (large,)
+    hand.packets = [packet for packet in hand.packets if packet.front == "f1"]
+    hand.settle()
+    hand.ask("f1", Enqueue(QUEUE, (Z,)))
+    hand.carry_commits("f1", *EVERYONE)
+    hand.start_all("f3", {"again": Dequeue(QUEUE, key="first"), "plain": Dequeue(QUEUE)})
+    hand.settle()
+    assert (hand.result("again"), hand.result("plain")) == ((X,), (Z,))
+    assert hand.counters("f3")["payloads fetched"] <= 2
