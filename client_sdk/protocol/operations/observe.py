@@ -408,8 +408,9 @@ def _has_held(reply: Collected, decided: Commit) -> bool:
 
 
 def _is_forgotten(reply: Collected, decided: Commit) -> bool:
+    """Whether the replica knows nothing of the key, and takes neither an older entry nor an older decision."""
     is_unknown = not reply.rows and reply.status.accepted == NO_BALLOT
-    return is_unknown and reply.status.floor >= term_of(decided.ballot)
+    return is_unknown and reply.status.floor >= max(decided.horizon, term_of(decided.ballot))
 
 
 def _tell(

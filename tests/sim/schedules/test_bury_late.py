@@ -6,7 +6,7 @@ import pytest
 
 from quorate.adts.log import Value
 from quorate.api_specs.cluster import ClockSettings
-from quorate.api_specs.messages import Accept, Batch, Changed, Collected, Commit
+from quorate.api_specs.messages import Accept, Append, Batch, Changed, Collected, Commit
 from quorate.client_sdk.protocol.core.values import (
     CollectTombstone,
     CompareAndSet,
@@ -17,7 +17,7 @@ from quorate.client_sdk.protocol.core.values import (
 from quorate.replica.protocol import catch_up
 from tests.sim.planted.played import PAGE, Played, _apply
 
-KEY = "dictionary/d/k"
+KEY, OTHER = "dictionary/d/k", "dictionary/d/other"
 NO, OLD = Value('"no"'), Value('"old"')
 HOUR_US = 3_600_000_000
 
@@ -118,3 +118,42 @@ def test_a_deletion_is_not_old_for_a_clock_that_steps_ahead() -> None:
         assert hand.ask("janitor", CollectTombstone(KEY)) is False
         hand.carry_commits("janitor", *hand.replicas)
         hand.sleep(1_000_000)
+
+
+def test_a_floor_between_a_deletions_term_and_its_horizon_does_not_stand_for_it() -> None:
+    """r1 never knew k, and its floor, another key's, lies above the term of k's deletion and below its horizon: what a reader once wrote back
+    to r1 would still be taken there."""
+    hand = Played()
+    hand.ask("f1", Write(OTHER, OLD))
+    hand.ask("f1", Write(OTHER, None))
+    hand.carry_commits("f1", *hand.replicas)
+    hand.grow_old()
+    hand.ripen(OTHER)
+    hand.start("f3", CompareAndSet(KEY, OLD, None), "deleted")  # It has its term; its packets are slow.
+    hand.start("f4", CompareAndSet(OTHER, NO, OLD), "compared", is_noted=False)
+    hand.reach("f4", "r1")
+    hand.vanish("f4")
+    hand.start("f5", Write(KEY, OLD), "put")
+    hand.reach("f5", "r2")
+    hand.vanish("f5")
+    hand.start("f6", Read(KEY), "read")
+    hand.carry("f6", "r1", "r2")
+    of_reader = [packet for packet in hand.of("f6") if isinstance(packet.send.request, Append)]
+    hand.packets = [packet for packet in hand.packets if packet.front != "f6"] + of_reader
+    hand.finish("read", "f6", "r2", "r3")
+    assert hand.result("read") == OLD
+    (slow,) = [packet for packet in hand.of("f6") if packet.send.replica == "r1"]
+    hand.drop("f6")
+    hand.lazies.clear()
+    hand.finish("deleted", "f3", "r2", "r3")
+    assert hand.result("deleted") is True
+    hand.drop("f3")
+    hand.carry_commits("f3", "r2", "r3")
+    hand.grow_old()
+    hand.bury(OTHER)
+    assert hand.replicas["r1"].store.state(KEY) is None
+    hand.ripen(KEY)
+    hand.bury(KEY)
+    hand.replicas["r1"].exchange(Batch(hand.document.hash, slow.send.requests), hand._now().wall_us)
+    hand.at("reads", Read(KEY), "r1", "r2")
+    hand.judge()
