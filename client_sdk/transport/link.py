@@ -48,6 +48,8 @@ class _Waiting(Struct, frozen=True):
     replies: tuple[Reply, ...] = ()
     incarnation: str = ""
     """Of the replica that gave these."""
+    asked_s: float = 0.0
+    """When the first of these was asked for."""
 
     @property
     def requests(self) -> tuple[Request, ...]:
@@ -243,7 +245,7 @@ class Link:
             if not self._is_closed:
                 self._note(answer)
                 if isinstance(answer, BatchReply):
-                    sent_now, answer = self._whole(sent_now, answer)
+                    sent_now, answer = self._whole(sent_now, answer, sent.mono_s)
                 self._report(sent_now, answer, sent, self._clock.now())
 
     def _report(self, over: Sequence[_Waiting], answer: Answer, sent: Now, now: Now) -> None:
@@ -257,10 +259,10 @@ class Link:
         self._deliver(self.replica, tokens, answer, sent, now)
 
     def _whole(
-        self, sent_now: Sequence[_Waiting], answer: BatchReply
+        self, sent_now: Sequence[_Waiting], answer: BatchReply, sent_s: float
     ) -> tuple[Sequence[_Waiting], BatchReply]:
         """Those sends whose last requests were answered now, and all replies to them. The others go with the next batch: what
-        was answered of them counts, unless the replica has restarted since."""
+        was answered of them counts, unless the replica has restarted since, or it is so old that it would be no answer by itself."""
         asked = sum(len(each.requests) for each in sent_now)
         self._pace(len(answer.replies), asked)
         if len(answer.replies) == asked and not any(each.replies for each in sent_now):
@@ -272,10 +274,12 @@ class Link:
         for each in sent_now:
             taken, given = given[: len(each.requests)], given[len(each.requests) :]
             known = (*each.replies, *taken)
-            if each.replies and each.incarnation != answer.incarnation:
+            is_old = sent_s - each.asked_s > self._document.limits.deadline_s_max
+            if each.replies and (each.incarnation != answer.incarnation or is_old):
                 rest.append(replace(each, replies=(), incarnation=""))
             elif len(known) < len(each.send.requests):
-                rest.append(replace(each, replies=known, incarnation=answer.incarnation))
+                asked_s = each.asked_s if each.replies else sent_s
+                rest.append(replace(each, replies=known, incarnation=answer.incarnation, asked_s=asked_s))
             else:
                 whole.append(each)
                 replies += known

@@ -152,10 +152,13 @@ def _fill_reservations(target: Store, sources: Sequence[Store]) -> None:
 def agreed(held: Sequence[Reservation]) -> Reservation:
     """What was held under the highest ballot, under the highest promise, so that every new store has the same.
 
-    Where all that was held was the first to come, either all held the same, or nothing was agreed yet.
+    Where all that was held was the first to come, either all held the same, or nothing was agreed: then the new store holds nothing, or a repeat would
+    go on from what an operation had asked that was told that it certainly did nothing.
     """
-    latest = max(held, key=lambda each: (each.ballot, [entry.t for entry in each.entries]))
+    latest = max(held, key=lambda each: each.ballot)
     promised = max(each.promised for each in held)
+    if latest.ballot == ZERO and any(each.entries != latest.entries for each in held):
+        return Reservation(promised)
     return Reservation(promised, promised, latest.entries)
 
 

@@ -227,8 +227,10 @@ def _is_collectable(tombstone: Timestamp, state: ObjectState, log: Log) -> bool:
 
 
 def _decided(request: Commit, state: ObjectState, log: Log) -> ObjectState:
-    """A decided summary counts as accepted too. A mark without the summary helps only where it was accepted."""
-    if request.ballot <= state.committed or term_of(request.ballot) <= state.floor:
+    """A decided summary counts as accepted too. A mark without the summary helps only where it was accepted. One of a forgotten life is below the
+    floor with all that it rests on: a decision may rest on later entries than its term."""
+    is_forgotten = max(term_of(request.ballot), request.horizon) <= state.floor
+    if request.ballot <= state.committed or is_forgotten:
         return state
     if request.ballot > state.accepted:
         if request.summary is None:

@@ -5,7 +5,7 @@ rows mean: every decision is the replica machine's (`quorate.replica.protocol.ac
 """
 
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 from ...adts.types.catalogue import adt_of
@@ -171,6 +171,10 @@ class MemoryStore:
     def reservation(self, name: str, key: str) -> Reservation:
         """See Log."""
         return self._held.get((name, key), (0, NOT_RESERVED))[1]
+
+    def reserved(self) -> Iterable[tuple[str, str]]:
+        """The objects and keys under which it holds something."""
+        return self._held.keys()
 
     def reservations(self) -> int:
         """See Log."""

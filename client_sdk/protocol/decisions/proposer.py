@@ -84,6 +84,9 @@ class Proposer:
     def run(self, task: Task) -> Steps:
         """Decide, or forward to the object's coordinator, until nobody asks any more."""
         while batch := (yield from self.batches.next(task)):
+            if late := self._late(batch, task.now.mono_s):
+                self._end_late(late)
+                continue
             if (chosen := self._forwarding.choose(batch, task.now.mono_s)) is not None:
                 yield from self._forwarding.forward(task, *chosen, self._finish)
                 continue
@@ -104,6 +107,16 @@ class Proposer:
                     self._finish(asked, CommandResult(failed=expired.outcome(is_unknown=asked.is_in_doubt)))
         # It holds the values that were decided, and this proposer: neither would be freed for long.
         self._round = None
+
+    def _late(self, batch: list[PendingCommand], now_s: float) -> list[PendingCommand]:
+        """Those that come too late, as where this process was stopped and their operations have not heard yet. They must not go along with
+        newer ones: what is decided of an entry rests on what is remembered until the deadline of its operation, and not much longer."""
+        return [asked for asked in batch if asked.task.deadline_s <= now_s]
+
+    def _end_late(self, late: list[PendingCommand]) -> None:
+        for asked in late:
+            expired = Expired("its deadline had passed when it came to its turn")
+            self._finish(asked, CommandResult(failed=expired.outcome(is_unknown=asked.is_in_doubt)))
 
     def _finish(self, asked: PendingCommand, verdict: CommandResult) -> None:
         """Tell the caller, unless it has given up."""

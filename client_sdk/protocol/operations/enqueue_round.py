@@ -106,11 +106,13 @@ class EnqueueRound:
             self._finish((yield from self._blind.run(values, "Enq/Ok")))
 
     def _run_keyed(self) -> Steps:
+        is_asked = False
         try:
             yield from self._blind.learn_order()
+            is_asked = True
             agreed = yield from self._agree(list(self._keyed()))
         except Expired as expired:
-            self._finish(expired.outcome(is_unknown=may_be_agreed(expired, self._choice)))
+            self._finish(expired.outcome(is_unknown=is_asked and may_be_agreed(expired, self._choice)))
         except OperationFailed as failure:
             self._finish(failure.outcome)
         else:

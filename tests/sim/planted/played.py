@@ -3,7 +3,8 @@
 Owns more ways to move packets than `tests.sim.schedules.hand`, and the judging. It must not know any schedule.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Final
 
@@ -13,9 +14,9 @@ from quorate.api_specs.limits import DEFAULTS, Limits
 from quorate.api_specs.messages import Batch, Changed, Collected, Reply, Request
 from quorate.client_sdk.protocol.core.values import Dequeue, Done, Operation, Outcome
 from quorate.quorums.choices.choice import Ordering
-from quorate.replica.data_folder.replacement import union
+from quorate.replica.data_folder.replacement import agreed, union
 from quorate.replica.protocol import catch_up
-from quorate.replica.protocol.log import Effect
+from quorate.replica.protocol.log import Effect, PutReservation
 from quorate.simulation.history import Call, History
 from quorate.simulation.judging.checkers import check_drained, check_object
 from quorate.simulation.violation import Violation
@@ -129,6 +130,16 @@ class Played(Hand):
         """All requests of this kind that are on their way are lost."""
         self.packets = [each for each in self.packets if not isinstance(each.send.request, kind)]
 
+    @contextmanager
+    def stopped(self, front: str) -> Iterator[None]:
+        """The front end's process is stopped meanwhile: it hears nothing, and not of the time."""
+        wake_s, self._wakes[front] = self._wakes[front], None
+        ended = {key: name for key, name in self._names.items() if key[0] == front}
+        self._names = {key: name for key, name in self._names.items() if key not in ended}
+        yield
+        self._names |= ended
+        self._wakes[front] = wake_s
+
     def grow_old(self) -> None:
         """All that was done so far is older than a retry window."""
         self.sleep(int((self.document.memory_s + 1) * 1e6))
@@ -188,6 +199,10 @@ class Played(Hand):
         made = InMemoryReplica(self.document, replica)
         for name in lost.store.objects():
             _apply(made.store, name, union(name, stores))
+        for name, key in sorted({held for store in stores for held in store.reserved()}):
+            some = [store.reservation(name, key) for store in stores]
+            made.store.apply(PutReservation(name, key, agreed(some)))
+        made.store.commit()
         self.replicas = {id: self.replicas.get(id, made) for id in self.document.votes}
 
     def of(self, front: str) -> list[Packet]:

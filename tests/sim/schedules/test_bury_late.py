@@ -6,7 +6,7 @@ import pytest
 
 from quorate.adts.log import Value
 from quorate.api_specs.cluster import ClockSettings
-from quorate.api_specs.messages import Accept, Append, Batch, Changed, Collected, Commit
+from quorate.api_specs.messages import Accept, Append, Batch, Changed, Collect, Collected, Commit
 from quorate.client_sdk.protocol.core.values import (
     CollectTombstone,
     CompareAndSet,
@@ -82,32 +82,6 @@ def test_a_decision_that_was_written_back_after_the_deletion_does_not_come_back(
     hand.judge()
 
 
-def test_an_answer_from_before_the_deletion_is_none_after_the_burial() -> None:
-    """k is put everywhere, and deleted at r2 and r3. A reader asks, and is stopped; r1, which lacks the deletion, has answered. The key is forgotten
-    by all. The reader goes on, and hears of r1's answer: it must not remember it against those who know no such key any more."""
-    hand = Played()
-    hand.ask("f1", Write(KEY, OLD))
-    hand.carry_commits("f1", *hand.replicas)
-    hand.at("f2", Write(KEY, None), "r2", "r3")
-    hand.carry_commits("f2", "r2", "r3")
-    hand.packets.clear()
-    hand.grow_old()
-    hand.start("f4", Read(KEY), "stopped")
-    (slow,) = [each for each in hand.of("f4") if each.send.replica == "r1"]
-    answer = hand.replicas["r1"].exchange(
-        Batch(hand.document.hash, slow.send.requests), hand._now("r1").wall_us
-    )
-    hand.carry("f4", "r2")  # It knows how high its floor is by now, …
-    hand.drop("f4")
-    hand.ripen(KEY)
-    hand.bury(KEY)
-    hand.at("f4", Read("dictionary/d/other"), "r2", "r3")
-    tokens = [slow.send.token for _ in slow.send.requests]
-    hand._obey("f4", hand._fronts["f4"].deliver("r1", tokens, answer, slow.sent, hand._now("f4")))
-    hand.at("f4", Read(KEY), "r2", "r3")
-    hand.judge()
-
-
 def test_a_deletion_is_not_old_for_a_clock_that_steps_ahead() -> None:
     """A put of before the deletion may still be under way, and would come back."""
     hand = Played(clock=ClockSettings())
@@ -156,4 +130,35 @@ def test_a_floor_between_a_deletions_term_and_its_horizon_does_not_stand_for_it(
     hand.bury(KEY)
     hand.replicas["r1"].exchange(Batch(hand.document.hash, slow.send.requests), hand._now().wall_us)
     hand.at("reads", Read(KEY), "r1", "r2")
+    hand.judge()
+
+
+def test_a_recovery_that_comes_to_its_turn_after_the_burial_brings_nothing_back() -> None:
+    """Put(k) has reached r1, a failed compare-and-set has it decided and fences all, and its front end asks for its recovery when it is deposed, and
+    stopped. The key is deleted and forgotten. The front end goes on, and begins a newer operation, whose batch carries the recovery along:
+    above a forgotten key the entry would be in force."""
+    hand = Played()
+    hand.start("f1", Write(KEY, OLD), "put")
+    hand.reach("f1", "r1")
+    hand.at("f2", CompareAndSet(KEY, NO, OLD), *hand.replicas)
+    hand.carry_commits("f2", *hand.replicas)
+    hand.carry("f1", "r2", "r3")
+    hand.drop("f1")
+    hand.go_until(Collect, "f1")
+    hand.start("f9", CompareAndSet(KEY, NO, OLD), "other", is_noted=False)
+    hand.reach("f9", "r2", "r3")
+    hand.vanish("f9")
+    hand.carry("f1", "r2")
+    under_way, hand.packets = hand.packets, []
+    hand.at("f3", Write(KEY, None), *hand.replicas)
+    hand.carry_commits("f3", *hand.replicas)
+    with hand.stopped("f1"):
+        hand.grow_old()
+        hand.ripen(KEY)
+        hand.bury(KEY)
+    hand.packets = under_way
+    hand.start("f1", CompareAndSet(KEY, NO, NO), "new")
+    hand.carry("f1", "r3")
+    hand.settle()
+    hand.at("f6", Read(KEY), *hand.replicas)
     hand.judge()

@@ -8,6 +8,7 @@ import pytest
 import pytest_asyncio
 from msgspec.structs import replace
 
+from quorate.api_specs.limits import DEFAULTS
 from quorate.api_specs.messages import Batch, BatchReply, Collect
 from quorate.client_sdk.protocol.core.values import Send, Unanswered
 from tests.unit.client_sdk.scripted import Behaviour, lazy, reply_to
@@ -113,6 +114,27 @@ async def test_a_send_answered_in_parts_by_two_incarnations_is_asked_again(rig: 
     await rig.run("r1")
     await settle()
     assert rig.batches_to("r1") == [6, 3, 5, 2]
+
+
+@pytest.mark.parametrize(
+    ("paused_s", "batches"), [(1.0, [6, 3]), (DEFAULTS.deadline_s_max + 1, [6, 3, 5, 2])]
+)
+async def test_a_part_that_would_be_too_old_by_itself_is_asked_for_again(
+    rig: Rig, paused_s: float, batches: list[int]
+) -> None:
+    """As where the process was stopped in between: what the replica showed then may be deleted, and forgotten, since."""
+    behave = cut_off(3)
+
+    def paused(replica: str, batch: Batch) -> BatchReply:
+        if rig.batches_to("r1") == [6]:
+            rig.clock.mono_s += paused_s
+        return behave(replica, batch)
+
+    rig.transport.behaviour = paused
+    rig.machine.lazies = [round_to_r1(5)]
+    await rig.run("r1")
+    await settle()
+    assert rig.batches_to("r1") == batches
 
 
 @pytest.mark.parametrize("is_asked_again", [True, False])

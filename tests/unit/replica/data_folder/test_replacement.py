@@ -146,7 +146,7 @@ def test_the_new_store_holds_what_was_agreed_under_keys(three: Path) -> None:
     assert opened.database is not None
     store = Store(opened.database)
     assert store.reservation(NAME, "k") == Reservation(t(6), t(6), first)
-    assert store.reservation(NAME, "l") == Reservation(t(6), t(6), other)
+    assert store.reservation(NAME, "l") == Reservation(t(6)), "nothing was agreed"
     store.close()
     opened.close()
 

@@ -349,6 +349,19 @@ def test_a_collected_key_is_forgotten_and_late_messages_meet_the_floor() -> None
     )
 
 
+def test_a_decision_that_rests_on_more_than_the_floor_is_of_no_forgotten_life() -> None:
+    """Another key's floor lies between its term and its horizon."""
+    replica = Replica()
+    replica.ask(Commit("dictionary/d/other", ballot(7), at(5), Summary(at(5))))
+    replica.ask(Commit("dictionary/d/other", tombstone=at(5)))
+    replica.ask(Commit(CELL, ballot(6), at(6), Summary(at(6))))
+    assert replica.store.state(CELL) is None
+    replica.ask(Commit(CELL, ballot(6), at(8), Summary(at(8))))
+    state = replica.store.state(CELL)
+    assert state is not None
+    assert (state.committed, state.horizon) == (ballot(6), at(8))
+
+
 def test_a_deletion_that_something_newer_follows_is_not_collected() -> None:
     replica = Replica()
     replica.append(entry(5, None), entry(6), name=CELL)
