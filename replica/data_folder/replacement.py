@@ -204,22 +204,18 @@ def _names(sources: Collection[Store]) -> Iterator[str]:
 
 def union(name: str, sources: Collection[Log]) -> Iterator[Effect]:
     """All that the sources hold of one object. What was consumed lately is part of it: who repeats an operation finds there that it was
-    done. But not what lies below the horizon, is not known to be complete, and was shown to no decision by those that hold it: the new store would
-    answer that it is stored, as the lost one may have refused to, and who repeats it would be told that it was done."""
+    done."""
     state = merged([state for source in sources if (state := source.state(name)) is not None])
     yield PutState(state)
     events = dict(event for source in sources for event in source.events(name))
     yield from (PutEvent(name, t, event) for t, event in sorted(events.items()))
-    complete = {row.entry.t for source in sources for row in _rows(source, name) if row.complete}
     present: set[Timestamp] = set()
     for source in sources:
-        known = source.state(name)
-        shown = ZERO if known is None else known.fence
         for row in _rows(source, name):
-            t = row.entry.t
-            if t not in present and (t > state.summary.horizon or t <= shown or t in complete):
-                present.add(t)
+            if row.entry.t not in present:
+                present.add(row.entry.t)
                 yield PutRows(name, (row.entry,))
+    complete = {row.entry.t for source in sources for row in _rows(source, name) if row.complete}
     yield MarkComplete(name, tuple(sorted(complete)))
 
 
@@ -244,4 +240,5 @@ def merged(states: Sequence[ObjectState]) -> ObjectState:
         horizon=committed.horizon,
         collected=max(state.collected for state in states),
         floor=max(state.floor for state in states),
+        made_upto=accepted.summary.horizon,
     )

@@ -104,6 +104,10 @@ def _changed(before: ObjectState, after: ObjectState) -> list[Effect]:
 
 
 def _append(request: Append, state: ObjectState, log: Log) -> Handled:
+    if _is_in_doubt(request, state, log):
+        return Refused(
+            "too-old", "this store was made from others, and does not know what the lost one answered"
+        ), []
     here = log.stored(request.object, [entry.t for entry in request.entries])
     fence = state.fence
     new = {entry.t: entry for entry in request.entries if entry.t > fence and entry.t not in here}
@@ -112,6 +116,13 @@ def _append(request: Append, state: ObjectState, log: Log) -> Handled:
     if effects and log.state(request.object) is None:
         effects.append(PutState(state))
     return Appended(_status(state), stored), effects
+
+
+def _is_in_doubt(request: Append, state: ObjectState, log: Log) -> bool:
+    """Whether an entry is asked for of which a lost store may have answered something else: it must be said neither that it is stored, or
+    what never took effect would be told as done, nor that it is not, or what was taken would be stored anew."""
+    old = [entry.t for entry in request.entries if entry.t <= state.made_upto]
+    return bool(old) and not all(row.complete for row in log.wanted(request.object, old))
 
 
 def _collect(request: Collect, state: ObjectState, log: Log, bounds: Bounds) -> Handled:

@@ -362,6 +362,10 @@ def collect_tombstone(operation: CollectTombstone, task: Task, machine: Machine)
     everyone = frozenset(votes)
     kept = Done(False, "Collect/Kept", everyone)
     replies, cache, deletion = yield from _look_everywhere(name, task, machine)
+    if not all(map(is_whole, replies.values())):
+        # Nobody told what is complete, and the newest is not shown: once it is decided, all below is history.
+        yield from decide(name, FoldCommand(), task, machine)
+        return kept
     if deletion is None or deletion >= machine.oldest_remembered():
         return kept  # Of one that is ahead of time the floor of all objects would be ahead as well.
     if not _is_settled(cache, deletion):

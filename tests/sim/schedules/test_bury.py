@@ -139,3 +139,16 @@ def test_burying_one_key_does_not_hide_another_from_a_whole_read() -> None:
     hand.start("f4", Items("dictionary/d"), "items")
     hand.carry_until("items", "f4", "r1", "r3")
     assert hand.result("items") == {"k": OLD}
+
+
+@pytest.mark.parametrize(("size", "times"), [(900_000, 4), (10, 1001)], ids=["of large values", "of many"])
+def test_a_deleted_key_whose_log_is_longer_than_a_page_is_forgotten(size: int, times: int) -> None:
+    """Nobody told what is complete, so that all of it is there, and the newest is on another page."""
+    hand = Hand(MAJORITIES)
+    for number in range(times):
+        hand.ask("f1", Write(KEY, Value(f'"{number}{"x" * size}"')))
+    hand.ask("f1", Write(KEY, None))
+    hand.lazies.clear()
+    pass_time(hand, hand.document.memory_s + 1)
+    hand.ripen(KEY)
+    hand.bury(KEY)

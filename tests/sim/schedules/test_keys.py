@@ -7,7 +7,7 @@ import pytest
 from quorate.adts.log import NOTHING, Entry, Value
 from quorate.api_specs.cluster import ClockSettings
 from quorate.api_specs.limits import Limits
-from quorate.api_specs.messages import Append
+from quorate.api_specs.messages import Append, Collect
 from quorate.client_sdk.protocol.core.values import (
     CompareAndSet,
     Dequeue,
@@ -24,6 +24,7 @@ from quorate.client_sdk.protocol.decisions.transitions import Fate, RecoverComma
 from quorate.gc.pruning import ANY_ARRIVAL, Pruning
 from quorate.gc.tombstones import Tombstones
 from quorate.timestamps.timestamp import INFINITY, ZERO
+from tests.sim.planted.played import Played
 from tests.sim.schedules.hand import Hand
 from tests.unit.client_sdk.protocol.test_repeats_in_one_batch import CONTEXT, STAMPS
 
@@ -331,3 +332,29 @@ def test_a_repeat_is_answered_beside_what_is_kept_whole_though_that_is_larger_th
     hand.settle()
     assert (hand.result("again"), hand.result("plain")) == ((X,), (Z,))
     assert hand.counters("f3")["payloads fetched"] <= 2
+
+
+def test_what_a_suspended_machine_had_begun_is_not_done_anew() -> None:
+    """Enq(x) has reached r1 only, and is taken; r2 and r3 refuse it, and its front end asks for its recovery. Its machine is suspended, with its
+    monotonic clock, until x is forgotten. Then it looks like an entry that nobody ever had."""
+    hand = Played()
+    hand.start("f1", Enqueue(QUEUE, (X,)), "x")
+    hand.reach("f1", "r1")
+    hand.at("f2", Dequeue(QUEUE), *hand.replicas)
+    hand.carry_commits("f2", *hand.replicas)
+    hand.carry("f1", "r2", "r3")
+    hand.drop("f1")
+    hand.go_until(Collect, "f1")
+    hand.drop("f1")
+    with hand.stopped("f1"):
+        hand.slept_us = int((hand.document.memory_s + 1) * 1e6)
+        hand.at("f3", Enqueue(QUEUE, (Y,)), *hand.replicas)
+        hand.at("f4", Dequeue(QUEUE), *hand.replicas)
+        hand.carry_commits("f4", *hand.replicas)
+    while "x" not in hand.outcomes:
+        hand.arrive("f1")
+        hand.sleep()
+    outcome = hand.outcomes["x"]
+    assert isinstance(outcome, Failed)
+    assert not outcome.definite
+    hand.judge()

@@ -2,7 +2,7 @@
 
 from quorate.adts.log import Value
 from quorate.api_specs.messages import Append
-from quorate.client_sdk.protocol.core.values import Dequeue, Enqueue
+from quorate.client_sdk.protocol.core.values import Dequeue, Enqueue, QueueSize
 from tests.sim.planted.played import QUEUE, Played
 
 X, Y = Value('"x"'), Value('"y"')
@@ -40,4 +40,20 @@ def test_a_replaced_replica_holds_nothing_under_a_key_where_nothing_was_agreed()
     hand.ask("f2", Enqueue(QUEUE, (Y,)))
     hand.replace("r3")
     hand.ask("f4", Enqueue(QUEUE, (X,), "k"))
+    hand.judge()
+
+
+def test_what_was_complete_at_the_lost_replica_and_was_taken_is_not_stored_anew() -> None:
+    """x, under a key, is stored at r1 and r2, as its taker knows, and is taken at r1 and r3. r1's store is replaced, and the key repeated."""
+    hand = Played()
+    hand.start("f1", Enqueue(QUEUE, (X,), "k"), "x")
+    hand.go_until(Append, "f1", *hand.replicas)
+    hand.reach("f1", "r1", "r2")
+    hand.vanish("f1")
+    hand.at("f3", QueueSize(QUEUE), "r1", "r2")
+    hand.at("f3", Dequeue(QUEUE), "r1", "r3")
+    hand.lazies.clear()
+    hand.replace("r1")
+    hand.start("f4", Enqueue(QUEUE, (X,), "k"), "x")
+    hand.settle()
     hand.judge()

@@ -125,7 +125,7 @@ async def test_a_part_that_would_be_too_old_by_itself_is_asked_for_again(
     """As where the process was stopped in between: what the replica showed then may be deleted, and forgotten, since."""
     behave = cut_off(3)
 
-    def paused(replica: str, batch: Batch) -> BatchReply:
+    def paused(replica: str, batch: Batch) -> BatchReply | Unanswered:
         if rig.batches_to("r1") == [6]:
             rig.clock.mono_s += paused_s
         return behave(replica, batch)

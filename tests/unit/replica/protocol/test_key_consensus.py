@@ -81,4 +81,5 @@ def test_stores_made_from_others_go_on_from_the_highest_ballot() -> None:
         Reservation(at(7), at(3), entries(3)),
     ]
     assert agreed(held) == Reservation(at(9), at(9), entries(2))
-    assert agreed([Reservation(), held[0]]) == Reservation(at(9), at(9), entries(1))
+    assert agreed([held[0], held[0]]) == Reservation(at(9), at(9), entries(1)), "all may have held it"
+    assert agreed([Reservation(), held[0]]) == Reservation(at(9)), "nothing was agreed"
