@@ -250,9 +250,8 @@ def _recover(builder: SummaryBuilder, command: RecoverCommand) -> Fate:
     if entry.id in builder.ambiguous or entry.id in builder.adopted:
         return Fate.IN_FORCE
     if entry.t < builder.context.terms_before:
-        return (
-            Fate.UNKNOWN
-        )  # It may have been taken, and be forgotten since: as where its front end was stopped, or suspended.
+        # It may have been taken, and be forgotten since, as where its front end's machine was suspended.
+        return Fate.UNKNOWN
     if entry.t > builder.horizon:
         return Fate.IN_FORCE if builder.has_room_to_adopt(entry) else Fate.UNKNOWN
     return Fate.UNKNOWN if command.may_be_complete else Fate.VOID
