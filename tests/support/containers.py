@@ -3,6 +3,7 @@
 Owns what such a root holds beside /usr, which is mounted there read-only, and when a test of containers is skipped.
 """
 
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -41,11 +42,15 @@ def make_root(root: Path, *others: str) -> None:
     (root / "etc/group").write_text("root:x:0:\nnogroup:x:65534:\n")
 
 
-def make_environment(root: Path, folder: str, *installs: list[str]) -> None:
-    """A virtual environment in the root, with what `pip install` gets for these words, as if made from within."""
+def make_environment(root: Path, folder: str, *commands: list[str], keeps_pip: bool = False) -> None:
+    """A virtual environment in the root, with what these commands of pip get, as if made from within.
+
+    The machine's Python runs this environment's pip, which `make` has seen to be a quick one; where there is none, its own."""
     venv = root / folder
-    pip = [str(venv / "bin/python"), "-m", "pip", "--quiet"]
-    for command in ([PYTHON, "-m", "venv", str(venv)], *([*pip, *words] for words in installs)):
+    has_pip = importlib.util.find_spec("pip") is not None
+    made = [PYTHON, "-m", "venv", *([] if keeps_pip or not has_pip else ["--without-pip"]), str(venv)]
+    pip = [sys.executable, "-m", "pip", "--python", str(venv)] if has_pip else [str(venv / "bin/pip")]
+    for command in (made, *([*pip, "--quiet", *words] for words in commands)):
         done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
     for script in (venv / "bin").iterdir():
