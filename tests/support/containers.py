@@ -3,7 +3,6 @@
 Owns what such a root holds beside /usr, which is mounted there read-only, and when a test of containers is skipped.
 """
 
-import importlib.util
 import os
 import shutil
 import subprocess
@@ -12,6 +11,8 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+
+from tests.support import environments
 
 PYTHON: Final = "/usr/bin/python3"
 """Of the machine's own /usr: containers have no other."""
@@ -43,15 +44,13 @@ def make_root(root: Path, *others: str) -> None:
 
 
 def make_environment(root: Path, folder: str, *commands: list[str], keeps_pip: bool = False) -> None:
-    """A virtual environment in the root, with what these commands of pip get, as if made from within.
-
-    The machine's Python runs this environment's pip, which `make` has seen to be a quick one; where there is none, its own."""
+    """A virtual environment in the root, with what these commands of pip get, as if made from within."""
     venv = root / folder
-    has_pip = importlib.util.find_spec("pip") is not None
-    made = [PYTHON, "-m", "venv", *([] if keeps_pip or not has_pip else ["--without-pip"]), str(venv)]
-    pip = [sys.executable, "-m", "pip", "--python", str(venv)] if has_pip else [str(venv / "bin/pip")]
-    for command in (made, *([*pip, "--quiet", *words] for words in commands)):
-        done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
+    pip = environments.make(venv, PYTHON, keeps_pip=keeps_pip)
+    for words in commands:
+        done = subprocess.run(
+            [*pip, "--quiet", *words], capture_output=True, text=True, timeout=240, check=False
+        )
         assert done.returncode == 0, done.stdout + done.stderr
     for script in (venv / "bin").iterdir():
         if not script.is_symlink() and (text := script.read_text()).startswith("#!"):
