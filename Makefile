@@ -100,6 +100,11 @@ $(STAMP): pyproject.toml requirements.lock
 
 else
 
+# Of an index's files an old pip looks at each a thousand times over: half of what an installation computes. Where this one cannot be
+# had, it is to be the old one.
+NEWER_PIP := pip==26.0 --hash=sha256:98436feffb9e31bc9339cf369fd55d3331b1580b6a6f1173bacacddcf9c34754
+IS_OLD_PIP = $(RUN) -c 'import pip, sys; sys.exit(int(pip.__version__.partition(".")[0]) >= 25)'
+
 INSTALL_CLIENTS = $(VENV)/bin/pip --python $(CLIENTS)/venv/bin/python --disable-pip-version-check install
 
 $(STAMP): pyproject.toml requirements.lock
@@ -109,6 +114,8 @@ $(STAMP): pyproject.toml requirements.lock
 		echo "$(PYTHON) has no venv module; on Debian and Ubuntu: apt-get install python3-venv"; exit 1; }
 	@test -x $(VENV)/bin/pip || $(PYTHON) -m venv --clear $(VENV)
 	@echo "Installing into $(VENV) with pip (a minute or two the first time) ..."
+	@! $(IS_OLD_PIP) || echo '$(NEWER_PIP)' | \
+		$(VENV)/bin/pip install --quiet --disable-pip-version-check --require-hashes -r /dev/stdin 2>/dev/null || true
 	@$(VENV)/bin/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
 	@$(VENV)/bin/pip install --quiet --disable-pip-version-check --no-deps --editable .
 	@$(LINK_FOR_TYPES)

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Final, NamedTuple
 
 import typer
 
+from ..adts.collector import collector_off
 from .failure import EXIT_FAILED, EXIT_OK, EXIT_USAGE
 from .groups import Group, UsageError
 from .output import tell_error
@@ -103,7 +104,8 @@ def _add(app: typer.Typer, command: _Command) -> None:
 
 def run() -> None:
     """Run the command that the arguments name; with --json a wrong command line is told in JSON, too."""
-    tree: Any = typer.main.get_command(app_of(sys.argv[1] if len(sys.argv) > 1 else ""))
+    with collector_off():
+        tree: Any = typer.main.get_command(app_of(sys.argv[1] if len(sys.argv) > 1 else ""))
     _leave_out_types_of_flags(tree)
     if "--json" not in sys.argv:
         tree(prog_name="quorate")

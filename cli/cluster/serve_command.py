@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from ...adts.collector import collector_off
 from ...api_specs.cluster import ClusterDocument
 from ...api_specs.limits import ADDRESS_SHARE_MAX, STOP_S_MAX, Capacity
 from ...client_sdk.api.connect import is_url
@@ -162,7 +163,8 @@ def serve(
     del as_json  # It has no answer; `reported` looks at it when it fails.
     if stop_with_parent:
         threading.Thread(target=_stop_at_end_of_input, name="parent-watch", daemon=True).start()
-    from ...replica.server.server import Door, Settings  # noqa: PLC0415
+    with collector_off():
+        from ...replica.server.server import Door, Settings  # noqa: PLC0415
 
     document = read_document(cluster)
     if document.own_types:  # Their code may stand beside the document.

@@ -5,8 +5,6 @@ import os
 import re
 import shutil
 import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Final
 
@@ -16,6 +14,7 @@ from tests.docs.checkout import constraints
 from tests.docs.pages import blocks_of
 from tests.docs.reader import Reader
 from tests.generated_clients import tools
+from tests.support import environments
 
 NAME: Final = "docs/how-to/clients.md"
 PAGE: Final = (tools.ROOT / NAME).read_text()
@@ -37,7 +36,7 @@ def test_page_names_the_operations_of_an_application() -> None:
 def test_reader_generates_clients_and_uses_them(tmp_path: Path) -> None:
     """At last the first replica is killed: the program that repeats with its key asks another one."""
     venv = tmp_path / "venv"
-    subprocess.run([sys.executable, "-m", "venv", venv], check=True)
+    environments.make_with_program(venv)
     pins = constraints(tools.HERE / "requirements.lock", tmp_path)
     with Reader(tmp_path, tools=[venv / "bin", tools.NODE.parent], variables=pins) as reader:
         # npm keeps to them, as to those of a project.

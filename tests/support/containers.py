@@ -12,6 +12,8 @@ from typing import Final
 
 import pytest
 
+from tests.support import environments
+
 PYTHON: Final = "/usr/bin/python3"
 """Of the machine's own /usr: containers have no other."""
 
@@ -41,12 +43,14 @@ def make_root(root: Path, *others: str) -> None:
     (root / "etc/group").write_text("root:x:0:\nnogroup:x:65534:\n")
 
 
-def make_environment(root: Path, folder: str, *installs: list[str]) -> None:
-    """A virtual environment in the root, with what `pip install` gets for these words, as if made from within."""
+def make_environment(root: Path, folder: str, *commands: list[str], keeps_pip: bool = False) -> None:
+    """A virtual environment in the root, with what these commands of pip get, as if made from within."""
     venv = root / folder
-    pip = [str(venv / "bin/python"), "-m", "pip", "--quiet"]
-    for command in ([PYTHON, "-m", "venv", str(venv)], *([*pip, *words] for words in installs)):
-        done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
+    pip = environments.make(venv, PYTHON, keeps_pip=keeps_pip)
+    for words in commands:
+        done = subprocess.run(
+            [*pip, "--quiet", *words], capture_output=True, text=True, timeout=240, check=False
+        )
         assert done.returncode == 0, done.stdout + done.stderr
     for script in (venv / "bin").iterdir():
         if not script.is_symlink() and (text := script.read_text()).startswith("#!"):

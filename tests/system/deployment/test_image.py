@@ -157,6 +157,7 @@ def make_base(engine: Engine, source: Path) -> None:
         "opt/python",
         ["download", "--no-deps", "--dest", packages, "--require-hashes", "-r", lock],
         ["download", "--no-deps", "--dest", packages, *wanted],
+        keeps_pip=True,
     )
     settings = ("PATH=/opt/python/bin:/usr/sbin:/usr/bin", "PIP_NO_INDEX=1", "PIP_FIND_LINKS=/packages")
     changes = " ".join(f"--change 'ENV {setting}'" for setting in settings)

@@ -1,4 +1,6 @@
-"""Replicas as child processes: what was acknowledged survives SIGKILL, and no child outlives its parent."""
+"""Replicas as child processes: what was acknowledged survives SIGKILL, and `quorate up` stops what it started.
+
+That no child outlives a parent that is killed, `tests/system/cluster/test_up.py` shows."""
 
 import json
 import os
@@ -17,6 +19,7 @@ from quorate.cli.cluster.probe import is_ready
 from quorate.cli.failure import Failure, Usage
 from quorate.client_sdk import connect
 from quorate.measurement.faults.held_ports import HeldPort
+from tests.support import forked
 from tests.unit.cli.conftest import quorate
 
 DEADLINE_S = 120.0
@@ -186,15 +189,6 @@ def test_temporary_folder_goes_away_and_a_death_is_told() -> None:
     assert not root.exists()
 
 
-@pytest.mark.slow
-def test_no_replica_outlives_a_killed_parent(tmp_path: Path) -> None:
-    process = up("--data", str(tmp_path / "data"))
-    told = ready_line(process)
-    process.kill()
-    process.communicate(timeout=DEADLINE_S)
-    assert all(has_gone(int(replica["pid"])) for replica in told["replicas"])
-
-
 def test_up_refuses_to_change_a_document_that_exists(tmp_path: Path) -> None:
     LocalCluster.create(tmp_path)
     for others in (("--replicas", "5"), ("--ports", "20001,20002,20003")):
@@ -209,7 +203,9 @@ def test_the_same_command_again_goes_on(tmp_path: Path) -> None:
     ports = [port.number for port in held]
     words = ("--data", str(tmp_path / "data"), "--ports", ",".join(map(str, ports)))
     for _ in range(2):
-        process = up(*words)
+        # Forked, for the tests above start a Python for each process.
+        streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        process = forked.started(("up", *words), **streams, text=True)
         urls = [replica["url"] for replica in ready_line(process)["replicas"]]
         process.send_signal(signal.SIGTERM)
         _, said = process.communicate(timeout=DEADLINE_S)
