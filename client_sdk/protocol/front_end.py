@@ -159,8 +159,9 @@ class FrontEnd(TimeNow):
         return self._effects()
 
     def _is_too_late(self, sent: Now) -> bool:
-        """Whether all who asked then have ended."""
-        return self._now.mono_s - sent.mono_s > self.limits.deadline_s_max
+        """Whether all who asked then have ended; or would have, had the machine not been suspended, or its clock been set ahead."""
+        passed_s = max(self._now.mono_s - sent.mono_s, (self._now.wall_us - sent.wall_us) / 1e6)
+        return passed_s > self.limits.deadline_s_max
 
     def take_forwarded_reply(self, token: int, answer: ForwardedReply | Unanswered, now: Now) -> Effects:
         """Take in what came of one forwarded request."""

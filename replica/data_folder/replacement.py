@@ -82,7 +82,7 @@ def make_replacement(
         format_store(folder, new, replica_id)
         _, target = open_source(stack, new, replica_id, folder)
         stack.enter_context(whole_or_removed(folder))  # It is locked by now: no replica has it.
-        objects = fill(target, sources, old)
+        objects = fill(target, sources, old, are_current=replica_id not in sources)
         for other, (identity, source) in opened.items():
             if other != replica_id:
                 target.others.put_witness(other, Witness(identity.store, source.clock, identity.born))
@@ -121,8 +121,10 @@ def open_source(
     return opened.identity, store
 
 
-def fill(target: Store, sources: Mapping[str, Store], document: ClusterDocument) -> int:
-    """Put into an empty store, and commit, all that the sources (by replica) hold; the number of objects."""
+def fill(
+    target: Store, sources: Mapping[str, Store], document: ClusterDocument, *, are_current: bool = False
+) -> int:
+    """Put into an empty store, and commit, all that the sources (by replica) hold; the number of objects. `are_current`: none is of a backup."""
     target.raise_floor(max(source.floor() for source in sources.values()))
     objects = 0
     for name in _names(sources.values()):
@@ -132,12 +134,12 @@ def fill(target: Store, sources: Mapping[str, Store], document: ClusterDocument)
         objects += 1
         if objects % PAGE == 0:
             target.commit()
-    _fill_reservations(target, list(sources.values()))
+    _fill_reservations(target, list(sources.values()), are_current=are_current)
     target.commit()
     return objects
 
 
-def _fill_reservations(target: Store, sources: Sequence[Store]) -> None:
+def _fill_reservations(target: Store, sources: Sequence[Store], *, are_current: bool) -> None:
     """Under each key that some source holds, what a front end would go on from that asks them all."""
     for source in sources:
         after = 0
@@ -145,19 +147,21 @@ def _fill_reservations(target: Store, sources: Sequence[Store]) -> None:
             after = page[-1][0]
             for _, digested, _ in page:
                 if target.held.at(digested) == NOT_RESERVED:
-                    target.put_held(digested, agreed([each.held.at(digested) for each in sources]))
+                    held = [each.held.at(digested) for each in sources]
+                    target.put_held(digested, agreed(held, are_current=are_current))
             target.commit()
 
 
-def agreed(held: Sequence[Reservation]) -> Reservation:
+def agreed(held: Sequence[Reservation], *, are_current: bool) -> Reservation:
     """What was held under the highest ballot, under the highest promise, so that every new store has the same.
 
     Where all that was held was the first to come, either all held the same, or nothing was agreed: then the new store holds nothing, or a repeat would
-    go on from what an operation had asked that was told that it certainly did nothing.
+    go on from what an operation had asked that was told that it certainly did nothing. Backups (not `are_current`) show no such thing: one lacks
+    what came after it, though all had agreed.
     """
-    latest = max(held, key=lambda each: each.ballot)
+    latest = max(held, key=lambda each: (each.ballot, [entry.t for entry in each.entries]))
     promised = max(each.promised for each in held)
-    if latest.ballot == ZERO and any(each.entries != latest.entries for each in held):
+    if are_current and latest.ballot == ZERO and any(each.entries != latest.entries for each in held):
         return Reservation(promised)
     return Reservation(promised, promised, latest.entries)
 
@@ -172,7 +176,7 @@ def _is_forgotten(name: str, sources: Mapping[str, Store], document: ClusterDocu
     if adt_of(name) != "dictionary":
         return False
     holders = {id: newest for id, source in sources.items() if (newest := _newest(source, name)) is not None}
-    if len(holders) == len(sources):
+    if not holders or len(holders) == len(sources):
         return False
     upto = max(holders.values())
     without = [id for id, source in sources.items() if id not in holders and source.floor() >= upto]
@@ -183,9 +187,11 @@ def _is_forgotten(name: str, sources: Mapping[str, Store], document: ClusterDocu
 
 
 def _newest(source: Store, name: str) -> Timestamp | None:
-    """The highest timestamp of a value that the source has of a key; None when it does not know the key."""
+    """The highest timestamp of a value that the source has of a key; None when it has none, though it may have promised something since it forgot
+    the key."""
     state = source.state(name)
-    return None if state is None else max(source.below(name, INFINITY) or ZERO, state.summary.horizon)
+    newest = ZERO if state is None else max(source.below(name, INFINITY) or ZERO, state.summary.horizon)
+    return newest if newest > ZERO else None
 
 
 def _names(sources: Collection[Store]) -> Iterator[str]:

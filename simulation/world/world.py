@@ -273,8 +273,10 @@ class World:
 
 
 def is_gone(outcome: Outcome) -> bool:
-    """Whether all replicas have answered, and none holds what the operation was to give."""
-    return isinstance(outcome, Failed) and outcome.reason == "unknown" and "did not: none" in outcome.detail
+    """Whether all replicas have answered, and none holds what the operation was to give; not where its deadline came first."""
+    if not isinstance(outcome, Failed) or outcome.reason != "unknown":
+        return False
+    return outcome.detail.startswith("gave ") and outcome.detail.endswith("did not: none")
 
 
 class Process:

@@ -8,6 +8,8 @@ which the next collect rides.
 from collections.abc import Callable, Generator, Sequence
 from typing import Any, Final, Protocol
 
+from msgspec import UNSET
+
 from ....adts.log import Entry
 from ....adts.specification import Kind
 from ....adts.types.catalogue import adt_of, is_overwritten
@@ -27,7 +29,7 @@ from .payloads import Gone, TooHeavy, Withheld, fetch_payloads, filled, is_overw
 from .pending import COMMANDS_MAX, Batches, CommandResult, PendingCommand
 from .pending import Machine as DecidingMachine
 from .read_window import ReadWindows
-from .summary_builder import Context, is_included
+from .summary_builder import Context, is_included, keeps_whole
 from .term import Term, TermLost
 from .transitions import Command, Plan, is_short, plan_cell, plan_queue
 
@@ -35,6 +37,7 @@ BACKOFF_S_FIRST: Final = 0.002
 BACKOFF_S_MAX: Final = 1.0
 BACKOFF_SHARE_MAX: Final = 0.1  # of the time left
 LOSSES_MAX: Final = 6
+LOOKS_FOR_COMPLETE: Final = 2
 
 DecideSteps = Generator[float, Event, None]
 
@@ -185,9 +188,7 @@ class Proposer:
                 if (is_fresh and self._check_proposed()) or not batch or not self._are_asked(batch):
                     return None
                 plan = self._plan(commands, is_fresh, decided_before)
-                if plan and not (
-                    looks == 1 and self._windows.is_cut_off(plan, commands, self._current.bound)
-                ):
+                if plan and not self._is_hasty(plan, commands, looks):
                     return plan
                 if plan is None and is_fresh and not self._cache.is_decided:
                     yield from self._write_back(task)
@@ -233,6 +234,12 @@ class Proposer:
             if isinstance(command, DequeueCommand | PeekCommand | AcquireCommand)
         }
         return plan
+
+    def _is_hasty(self, plan: Plan, commands: list[Command], looks: int) -> bool:
+        """Whether one more look may show what makes the plan better: further items for who gets fewer than asked for; or that what is taken
+        under a key is complete, as it mostly is a moment after too few replicas had it: then its payload need not be kept."""
+        is_cut_off = looks == 1 and self._windows.is_cut_off(plan, commands, self._current.bound)
+        return is_cut_off or (looks < LOOKS_FOR_COMPLETE and keeps_whole(plan.summary, self._cache.summary))
 
     def _plan_on_stamp(self, commands: list[Command], bound: Timestamp) -> Plan | None:
         """The plan for what has a state: on all that lies below the stamp. Of one's own type a log is run as far as it is seen, page by
@@ -443,9 +450,12 @@ class Proposer:
                 getattr(batch[place].command, "key", "")
             )
         self._machine.count("payloads fetched")
+        seen = self._cache.seen
+        # Of what a repeat gets again the summary keeps the names only, though a log may show it still: that is missing each time.
+        is_news = any(t in seen and seen[t].entry.value is UNSET for t in missing)
         payloads = yield from fetch_payloads(task, self._cache, missing, self._machine.limits)
         full = filled(plan, handed, payloads, is_unchanged=plan.summary == self._cache.summary)
-        if not self._cache.seen.keys().isdisjoint(payloads) and is_overweight(full, self._machine.limits):
+        if is_news and is_overweight(full, self._machine.limits):
             raise TooHeavy
         return full
 

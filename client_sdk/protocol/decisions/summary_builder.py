@@ -39,6 +39,10 @@ class Context(LeasingContext, frozen=True):
     limits: Limits = DEFAULTS
 
 
+WHOLE_PART: Final = 8
+"""Of a page, what is remembered whole of what was taken under keys takes such a part."""
+
+
 class SummaryBuilder:
     """A summary being changed."""
 
@@ -94,6 +98,11 @@ class SummaryBuilder:
             return False
         return len(self.recent) < self.context.recent_max and len(named) + len(entries) <= KEYED_ENTRIES_MAX
 
+    def has_room_to_keep_whole(self, entries: Sequence[Entry]) -> bool:
+        """Whether the payloads of these may be remembered: each accept carries them. The first ones may, whatever they weigh."""
+        size = payload_bytes([entry for known in self.recent for entry in known.taken])
+        return not size or size + payload_bytes(entries) <= self.context.take_bytes_max // WHOLE_PART
+
     def has_room_to_adopt(self, entry: Entry) -> bool:
         """Whether the summary, and a settled front besides, can be sent. The first has room; who has none asks again."""
         adopted = (*self.adopted.values(), entry)
@@ -145,6 +154,13 @@ class SummaryBuilder:
     ) -> tuple[tuple[str, Ballot], ...]:
         old = aged_parts([ballot for _, ballot in ambiguous], [each.ambiguous for each in self.context.aged])
         return tuple(part for place, part in enumerate(ambiguous) if place >= old or part[0] in keep)
+
+
+def keeps_whole(summary: Summary, before: Summary) -> bool:
+    """Whether what was taken under keys since `before` has entries that may not be complete, and are remembered with their payloads for that."""
+    known, ambiguous = {each.id for each in before.recent}, {id for id, _ in summary.ambiguous}
+    taken = (entry for each in summary.recent if each.id not in known for entry in each.taken)
+    return any(entry.id in ambiguous for entry in taken)
 
 
 def is_included(summary: Summary, ballot: Ballot) -> bool | None:

@@ -26,7 +26,7 @@ from ....api_specs.commands import (
 from ....api_specs.limits import Limits
 from ....api_specs.mending import mended
 from ....api_specs.values import comparable, is_equal, payload_bytes, work_bytes
-from ....timestamps.timestamp import Timestamp
+from ....timestamps.timestamp import ZERO, Timestamp
 from ..core.values import Failed
 from .idempotency import KEY_REUSED, TOO_MANY_KEYS, digest
 from .lease_table import ClearCommand
@@ -177,7 +177,7 @@ def _take(
         return
     heads = _within(waiting[: command.items_max], builder)
     entries = tuple(found.entry for found in heads)
-    memo = tuple(_memo(builder, found) for found in heads) if command.key else ()
+    memo = _memo(builder, heads) if command.key else ()
     if not builder.has_room_for(command.key, memo):
         results[place] = TOO_MANY_KEYS
         return
@@ -225,12 +225,15 @@ def _within(heads: list[Seen], builder: SummaryBuilder) -> list[Seen]:
     return heads
 
 
-def _memo(builder: SummaryBuilder, found: Seen) -> Entry:
-    """How `recent` remembers a taken entry: the logs keep the payload for a while, but not of one only adopted, and of one that may not be
-    complete too few of them."""
-    entry = found.entry
-    is_kept = entry.id not in builder.adopted and builder.context.is_complete(found)
-    return Entry(entry.id, entry.t) if is_kept else entry
+def _memo(builder: SummaryBuilder, heads: list[Seen]) -> tuple[Entry, ...]:
+    """How `recent` remembers what is taken: by name where the logs keep the payload for a while. Of what is only adopted none may have it; of what may
+    not be complete too few for a repeat, if their replicas stop: it is kept whole as far as there is room."""
+    incomplete = [found.entry for found in heads if not builder.context.is_complete(found)]
+    whole = {entry.id for entry in incomplete} if builder.has_room_to_keep_whole(incomplete) else set()
+    whole |= builder.adopted.keys()
+    return tuple(
+        found.entry if found.entry.id in whole else Entry(found.entry.id, found.entry.t) for found in heads
+    )
 
 
 def _settle_front(builder: SummaryBuilder, front: Seen) -> Entry:
@@ -249,12 +252,11 @@ def _recover(builder: SummaryBuilder, command: RecoverCommand) -> Fate:
     entry = command.entry
     if entry.id in builder.ambiguous or entry.id in builder.adopted:
         return Fate.IN_FORCE
-    if entry.t < builder.context.terms_before:
-        # It may have been taken, and be forgotten since, as where its front end's machine was suspended.
-        return Fate.UNKNOWN
-    if entry.t > builder.horizon:
+    # One that old may have been taken, or deleted, and be forgotten since, as where its front end's machine was suspended.
+    is_old = entry.t < builder.context.terms_before
+    if entry.t > builder.horizon and not (is_old and builder.horizon == ZERO):
         return Fate.IN_FORCE if builder.has_room_to_adopt(entry) else Fate.UNKNOWN
-    return Fate.UNKNOWN if command.may_be_complete else Fate.VOID
+    return Fate.UNKNOWN if command.may_be_complete or is_old else Fate.VOID
 
 
 def adopt_recovered(builder: SummaryBuilder, commands: Sequence[Command], results: dict[int, Any]) -> None:
