@@ -252,11 +252,14 @@ def _recover(builder: SummaryBuilder, command: RecoverCommand) -> Fate:
     entry = command.entry
     if entry.id in builder.ambiguous or entry.id in builder.adopted:
         return Fate.IN_FORCE
-    # One that old may have been taken, or deleted, and be forgotten since, as where its front end's machine was suspended.
-    is_old = entry.t < builder.context.terms_before
-    if entry.t > builder.horizon and not (is_old and builder.horizon == ZERO):
+    if entry.t > builder.horizon:
         return Fate.IN_FORCE if builder.has_room_to_adopt(entry) else Fate.UNKNOWN
-    return Fate.UNKNOWN if command.may_be_complete or is_old else Fate.VOID
+    return Fate.UNKNOWN if command.may_be_complete or _is_old(builder, entry) else Fate.VOID
+
+
+def _is_old(builder: SummaryBuilder, entry: Entry) -> bool:
+    """Whether it may have been taken, or deleted, and be forgotten since, as where its front end's machine was suspended."""
+    return entry.t < builder.context.terms_before
 
 
 def adopt_recovered(builder: SummaryBuilder, commands: Sequence[Command], results: dict[int, Any]) -> None:
@@ -285,6 +288,8 @@ def plan_cell(
     for place, command in enumerate(commands):
         if isinstance(command, RecoverCommand):
             results[place] = _recover(builder, command)
+            if command.entry.id not in seen and builder.horizon == ZERO and _is_old(builder, command.entry):
+                results[place] = Fate.UNKNOWN  # A key that was forgotten looks the same.
             if results[place] is Fate.IN_FORCE and command.entry.t > builder.horizon:
                 everything.setdefault(command.entry.id, Seen(command.entry))
     timestamp, value, source = cell.current(summary, everything)
