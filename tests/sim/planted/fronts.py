@@ -16,6 +16,7 @@ from quorate.client_sdk.protocol.core.log_cache import LogCache
 from quorate.client_sdk.protocol.core.rounds import Event, Task
 from quorate.client_sdk.protocol.core.time_now import TimeNow
 from quorate.client_sdk.protocol.core.values import Done, Items, Peek, Read
+from quorate.client_sdk.protocol.decisions import transitions
 from quorate.client_sdk.protocol.operations import blind, observe, runs
 from quorate.client_sdk.protocol.operations.cell_parts import ReadPart, StoredPart
 from quorate.client_sdk.protocol.operations.context import Machine, OperationFailed, OutcomeSteps
@@ -270,7 +271,7 @@ def bury_where_it_was_not_confirmed() -> Planting:
 def bury_at_once() -> Iterator[None]:
     """A deletion is forgotten once all replicas have it, and not a retry window later."""
     ahead = patched(TimeNow, oldest_remembered=lambda self: make(self._now.wall_us + 1_000_000, 0, "0"))
-    with ahead, patched(observe, _has_held=lambda *_: True):
+    with ahead, patched(observe, _has_held=lambda *_: True), patched(transitions, _is_old=lambda *_: False):
         yield
 
 

@@ -1,10 +1,13 @@
 """Mistakes with what comes after its time: after the retry window at a replica, after the deadline at a front end."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from quorate.adts.log import Value
 from quorate.api_specs.messages import Batch, Collect
 from quorate.client_sdk.protocol.core.values import Dequeue, Enqueue, Read, Write
+from quorate.client_sdk.protocol.decisions import transitions
 from quorate.client_sdk.protocol.decisions.proposer import Proposer
 from quorate.client_sdk.protocol.front_end import FrontEnd
 from tests.sim.planted import replicas, schedules
@@ -15,9 +18,11 @@ KEY = "dictionary/d/k"
 X, Y = Value('"x"'), Value('"y"')
 
 
-def decide_after_the_deadline() -> Planting:
-    """What became of an entry is decided together with a newer operation, however late for its own."""
-    return patched(Proposer, _late=lambda *_: [])
+@contextmanager
+def decide_after_the_deadline() -> Iterator[None]:
+    """What became of an entry is decided together with a newer operation, however late for its own, and however old it is."""
+    with patched(Proposer, _late=lambda *_: []), patched(transitions, _is_old=lambda *_: False):
+        yield
 
 
 def hear_answers_however_late() -> Planting:

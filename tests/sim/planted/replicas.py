@@ -1,12 +1,14 @@
 """Mistakes of a replica: what it stores, promises, refuses, forgets; and of the disk, the fence and the clock under it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from msgspec.structs import replace
 
 from quorate.adts.log import NOTHING
 from quorate.api_specs.messages import Accept, Accepted, Append, Appended, Collect, Commit, Row
+from quorate.client_sdk.protocol.decisions import transitions
 from quorate.replica.protocol import acceptor, refusals
 from quorate.replica.protocol.acceptor import Handled
 from quorate.replica.protocol.log import Effect, Forget, Log, ObjectState, PutRows, PutState
@@ -171,7 +173,8 @@ def marks_decide_anything() -> Planting:
     return patched(acceptor, _decided=decided)
 
 
-def too_old_is_taken() -> Planting:
+@contextmanager
+def too_old_is_taken() -> Iterator[None]:
     """The retry window is ignored: entries older than what the summaries remember are answered, and recover."""
     right = refusals.refusal
 
@@ -179,7 +182,8 @@ def too_old_is_taken() -> Planting:
         found = right(request, latest, highest, now_us, bounds)
         return None if found is not None and found.reason in ("too-old", "clock-behind") else found
 
-    return patched(acceptor, refusal=refusal)
+    with patched(acceptor, refusal=refusal), patched(transitions, _is_old=lambda *_: False):
+        yield
 
 
 def bound_by_the_own_clock_only() -> Planting:

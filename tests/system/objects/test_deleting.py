@@ -39,6 +39,6 @@ def test_deletions_do_not_outgrow_their_collection(clusters: Clusters) -> None:
     seen = asyncio.run(delete_steadily(cluster))
     assert max(seen) > 0, "some were seen to wait"
     last = seen[-SECONDS // 4 :]
-    # Those of another replica's turn are looked at again after a window, which is 4 seconds here.
-    assert max(last) < 3 * 4 * RATE, seen
-    until_now(lambda: waiting(cluster, *cluster.urls) == [0, 0, 0], "all are forgotten", deadline_s=30)
+    # Each is decided, and forgotten a window later, which is 4 seconds here; those of another replica's turn wait for one more.
+    assert max(last) < 4 * 4 * RATE, seen
+    until_now(lambda: waiting(cluster, *cluster.urls) == [0, 0, 0], "all are forgotten", deadline_s=60)
