@@ -12,8 +12,6 @@ from tests.sim.run import run_seed, run_seeds
 SEEDS: Final = 60
 REGRESSIONS: Final = (12466,)
 """Each failed once: a deleted key came back."""
-FORGOTTEN: Final = (287, 348)
-"""In each a term ends, because what it was to go on from was thrown away."""
 SOMETIMES: Final = (
     "Collect/Ok",
     "Collect/Kept",
@@ -33,8 +31,3 @@ def test_every_promise_is_kept() -> None:
 @pytest.mark.parametrize("seed", REGRESSIONS)
 def test_what_failed_once_holds(seed: int) -> None:
     run_seed(seed, "burying")
-
-
-@pytest.mark.parametrize("seed", FORGOTTEN)
-def test_a_term_ends_with_what_it_rested_on(seed: int) -> None:
-    assert run_seed(seed, "burying").counters["terms whose ground was forgotten"] > 0
