@@ -29,7 +29,7 @@ from .payloads import Gone, TooHeavy, Withheld, fetch_payloads, filled, is_overw
 from .pending import COMMANDS_MAX, Batches, CommandResult, PendingCommand
 from .pending import Machine as DecidingMachine
 from .read_window import ReadWindows
-from .summary_builder import Context, is_included, keeps_whole
+from .summary_builder import Context, is_included
 from .term import Term, TermLost
 from .transitions import Command, Plan, is_short, plan_cell, plan_queue
 
@@ -37,7 +37,6 @@ BACKOFF_S_FIRST: Final = 0.002
 BACKOFF_S_MAX: Final = 1.0
 BACKOFF_SHARE_MAX: Final = 0.1  # of the time left
 LOSSES_MAX: Final = 6
-LOOKS_FOR_COMPLETE: Final = 2
 
 DecideSteps = Generator[float, Event, None]
 
@@ -188,7 +187,9 @@ class Proposer:
                 if (is_fresh and self._check_proposed()) or not batch or not self._are_asked(batch):
                     return None
                 plan = self._plan(commands, is_fresh, decided_before)
-                if plan and not self._is_hasty(plan, commands, looks):
+                if plan and not (
+                    looks == 1 and self._windows.is_cut_off(plan, commands, self._current.bound)
+                ):
                     return plan
                 if plan is None and is_fresh and not self._cache.is_decided:
                     yield from self._write_back(task)
@@ -234,12 +235,6 @@ class Proposer:
             if isinstance(command, DequeueCommand | PeekCommand | AcquireCommand)
         }
         return plan
-
-    def _is_hasty(self, plan: Plan, commands: list[Command], looks: int) -> bool:
-        """Whether one more look may show what makes the plan better: further items for who gets fewer than asked for; or that what is taken
-        under a key is complete, as it mostly is a moment after too few replicas had it: then its payload need not be kept."""
-        is_cut_off = looks == 1 and self._windows.is_cut_off(plan, commands, self._current.bound)
-        return is_cut_off or (looks < LOOKS_FOR_COMPLETE and keeps_whole(plan.summary, self._cache.summary))
 
     def _plan_on_stamp(self, commands: list[Command], bound: Timestamp) -> Plan | None:
         """The plan for what has a state: on all that lies below the stamp. Of one's own type a log is run as far as it is seen, page by

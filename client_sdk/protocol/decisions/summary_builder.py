@@ -156,13 +156,6 @@ class SummaryBuilder:
         return tuple(part for place, part in enumerate(ambiguous) if place >= old or part[0] in keep)
 
 
-def keeps_whole(summary: Summary, before: Summary) -> bool:
-    """Whether what was taken under keys since `before` has entries that may not be complete, and are remembered with their payloads for that."""
-    known, ambiguous = {each.id for each in before.recent}, {id for id, _ in summary.ambiguous}
-    taken = (entry for each in summary.recent if each.id not in known for entry in each.taken)
-    return any(entry.id in ambiguous for entry in taken)
-
-
 def is_included(summary: Summary, ballot: Ballot) -> bool | None:
     """Whether the decision that was proposed under `ballot` is part of the chain that led to `summary`.
 

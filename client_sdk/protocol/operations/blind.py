@@ -107,9 +107,8 @@ class Blind:
         except Expired as expired:
             return expired.outcome(is_unknown=self.is_sent)
         except OperationFailed as failure:
-            if (
-                not self.is_sent or failure.outcome is KEY_REUSED
-            ):  # Then others' entries are agreed on, and these never.
+            # Where the key was used for something else, others' entries are agreed on, and these never.
+            if not self.is_sent or failure.outcome is KEY_REUSED:
                 return failure.outcome
             return Failed(
                 "unknown", failure.outcome.detail, definite=False, answered=failure.outcome.answered

@@ -3,7 +3,8 @@
 from quorate.adts.log import Value
 from quorate.api_specs.cluster import ClockSettings
 from quorate.api_specs.limits import LEASE_S_MAX
-from quorate.api_specs.messages import Collect
+from quorate.api_specs.messages import Accept, Collect
+from quorate.api_specs.weights import carried_bytes
 from quorate.client_sdk.protocol.core.values import Acquire, Dequeue, Enqueue
 from tests.sim.schedules.hand import Hand
 
@@ -39,3 +40,31 @@ def test_a_dequeue_whose_payloads_are_elsewhere_gets_no_more_than_a_page() -> No
     got = hand.ask("f2", Dequeue(QUEUE, 5))
     assert got
     assert sum(map(len, got)) <= hand.document.limits.page_bytes_max
+
+
+def dequeue_what_one_replica_shows(hand: Hand, number: int, size: int) -> int:
+    """Under a key, while the enqueue has reached r1 only. How heavy the accept was."""
+    hand.start("f1", Enqueue(QUEUE, (Value(f'"{number}{"x" * size}"'),)), f"{number} enqueued")
+    hand.carry("f1", "r1")
+    hand.start("f2", Dequeue(QUEUE, key=f"{number}"), f"{number} dequeued")
+    heaviest = 0
+    while f"{number} dequeued" not in hand.outcomes:
+        mine = [packet.send for packet in hand.packets if packet.front == "f2"]
+        accepts = (send.request for send in mine if isinstance(send.request, Accept))
+        heaviest = max([heaviest, *map(carried_bytes, accepts)])
+        if mine:
+            hand.carry("f2", mine[0].replica)
+        else:
+            hand.sleep()
+    assert len(hand.result(f"{number} dequeued")) == 1
+    hand.settle()
+    hand.carry_commits("f1", "r1", "r2", "r3")
+    hand.carry_commits("f2", "r1", "r2", "r3")
+    return heaviest
+
+
+def test_a_keyed_consumer_that_is_as_quick_as_its_producer_finds_room_and_its_accepts_stay_light() -> None:
+    """What too few replicas have is remembered whole for the repeat, as far as there is room; beyond that by name."""
+    hand = Hand(MAJORITIES)
+    heaviest = max(dequeue_what_one_replica_shows(hand, number, 100_000) for number in range(40))
+    assert 100_000 < heaviest < 300_000
