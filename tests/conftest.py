@@ -1,15 +1,13 @@
-"""What holds for all tests, however busy or slow the machine is: no example has a deadline, no process compiles what another has
-compiled, and none looks for garbage among what it has to keep."""
+"""What holds for all tests, however busy or slow the machine is: no example has a deadline, and no process
+compiles what another has compiled."""
 
 import os
 import signal
-from collections.abc import Generator
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from quorate.adts.collector import COLLECTOR, collector_off
 from tests.scheduling import seconds_of, unit_of
 
 if TYPE_CHECKING:
@@ -21,23 +19,8 @@ if TYPE_CHECKING:
 settings.register_profile("patient", settings(), deadline=None, suppress_health_check=list(HealthCheck))
 settings.load_profile("patient")
 
-GARBAGE: Final = (5_000, 10, 10)
-"""When to look for it, in place of Python's 700, 10, 10."""
-
 # Hundreds of processes are started, each of which would compile all modules anew if it kept nothing.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_collection() -> Generator[None, object, object]:
-    """Take all that is there when the tests begin for what stays: thousands of tests and all modules, a million objects, which are
-    no garbage. To look at them again and again took a fifth of the time of tests that start no process."""
-    with collector_off():
-        found = yield
-    COLLECTOR.collect()
-    COLLECTOR.freeze()
-    COLLECTOR.set_threshold(*GARBAGE)
-    return found
 
 
 def pytest_runtest_setup() -> None:
