@@ -7,6 +7,8 @@ number, so `1` and `1.0` are equal, though each comes back as it went in. Must n
 import math
 import re
 from collections.abc import Iterable
+from functools import lru_cache
+from hashlib import sha256
 from itertools import accumulate
 from typing import Any, Final
 
@@ -31,6 +33,10 @@ _LONG: Final = b"0" * 19
 _NO_BRACKETS: Final = bytes(set(range(256)) - set(b"[]{}"))
 _STEP: Final = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
 _STEP_BYTES: Final = 131_072
+REMEMBERED_BYTES: Final = 128
+"""What was found of a text of so many bytes is remembered: to check a shorter one takes no longer than to look it up."""
+VERDICTS_MAX: Final = 16_384
+"""Texts of which that is remembered: some 6 MB."""
 
 
 BRACKET_BYTES: Final = 16
@@ -146,12 +152,31 @@ def check_value(text: str, limits: Limits = DEFAULTS) -> str | None:
         return f"the value is over {limits.value_bytes_max} bytes of JSON (value_bytes_max)"
     try:
         encoded = text.encode()
+    except UnicodeEncodeError as error:
+        return f"the value is not JSON text: {error}"
+    if len(encoded) < REMEMBERED_BYTES:
+        return _problem(encoded, limits)
+    verdict = _verdict(sha256(encoded).digest(), limits)
+    if not verdict:
+        verdict.append(_problem(encoded, limits))
+    return verdict[0]
+
+
+@lru_cache(VERDICTS_MAX)
+def _verdict(digest: bytes, limits: Limits) -> list[str | None]:
+    """What the check of a text with this SHA-256 found, once somebody has filled it in. A summary that keeps payloads has them with it in
+    each decision, and to parse nested arrays again takes a hundred times as long."""
+    return []
+
+
+def _problem(encoded: bytes, limits: Limits) -> str | None:
+    try:
         if len(encoded) <= SHORT_BYTES:
             _check_text(encoded, limits)
         else:
             with collector_off():
                 _check_text(encoded, limits)
-    except (msgspec.DecodeError, RecursionError, UnicodeEncodeError) as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         return f"the value is not JSON text: {error}"
     except BadValue as error:
         return str(error)

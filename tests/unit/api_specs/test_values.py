@@ -145,6 +145,38 @@ def test_what_is_nested_within_the_limit_is_not_walked_through() -> None:
     assert check_value(text, Limits(value_depth_max=2)) is not None
 
 
+@pytest.mark.parametrize(
+    "text", ["[" * 60 + "1" + "]" * 60 + " " * 60, '"' + "x" * 200 + '"', f"[{'0' * 200}"]
+)
+def test_a_long_text_is_parsed_once_however_often_it_comes(text: str) -> None:
+    """Each decision on a queue had all that it leases parsed again, by every replica: 60 ms for 480 kB of nested arrays."""
+    verdicts: list[str | None] = []
+    parsings = [calls(lambda: verdicts.append(check_value(text)))["parsed"] for _ in range(3)]
+    assert parsings == [1, 0, 0]
+    assert len(set(verdicts)) == 1
+    assert (verdicts[0] is None) == (not text.startswith("[0"))
+
+
+def test_what_was_found_of_a_text_holds_for_those_limits_alone() -> None:
+    text = json.dumps([[[["x" * 200]]]])
+    assert check_value(text, Limits(value_depth_max=4)) is None
+    assert check_value(text, Limits(value_depth_max=3)) is not None
+    assert check_value(text, Limits(value_depth_max=4)) is None
+
+
+def test_what_is_remembered_of_texts_is_bounded() -> None:
+    values._verdict.cache_clear()
+    tracemalloc.start()
+    try:
+        for number in range(values.VERDICTS_MAX + 100):
+            check_value(f'"{number:0200d}"')
+        taken, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert values._verdict.cache_info().currsize == values.VERDICTS_MAX
+    assert taken < 400 * values.VERDICTS_MAX
+
+
 def test_nesting_ends_at_the_limit() -> None:
     limits = Limits(value_depth_max=3)
     assert to_value([[["deep"]]], limits) == '[[["deep"]]]'
