@@ -20,6 +20,11 @@ class Now(Struct, frozen=True, gc=False):
     mono_s: float
     wall_us: int
 
+    def since_s(self, earlier: "Now") -> float:
+        """How many seconds may have passed since `earlier`: by the clock that says more, for the one that never steps stands still while
+        a machine is suspended."""
+        return max(self.mono_s - earlier.mono_s, (self.wall_us - earlier.wall_us) / 1e6)
+
 
 class HybridClock:
     """Gives timestamps of one site."""

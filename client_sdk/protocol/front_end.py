@@ -126,7 +126,7 @@ class FrontEnd(TimeNow):
         An answer that comes when every operation that asked has ended is none, as to a process that was stopped meanwhile: what a replica
         shows may have been deleted, and forgotten, since."""
         self._now = now
-        if isinstance(answer, BatchReply) and self._is_too_late(sent):
+        if isinstance(answer, BatchReply) and now.since_s(sent) > self.limits.deadline_s_max:
             answer = Unanswered("its answer came too late", definite=False)
         if isinstance(answer, BatchReply):
             self._time.measure(replica, answer.now_us, sent, now)
@@ -157,11 +157,6 @@ class FrontEnd(TimeNow):
                 self._absorb(replica, answer.incarnation, request, reply)
             self._post(task, Answered(replica, token, replies))
         return self._effects()
-
-    def _is_too_late(self, sent: Now) -> bool:
-        """Whether all who asked then have ended; or would have, had the machine not been suspended, or its clock been set ahead."""
-        passed_s = max(self._now.mono_s - sent.mono_s, (self._now.wall_us - sent.wall_us) / 1e6)
-        return passed_s > self.limits.deadline_s_max
 
     def take_forwarded_reply(self, token: int, answer: ForwardedReply | Unanswered, now: Now) -> Effects:
         """Take in what came of one forwarded request."""

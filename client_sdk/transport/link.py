@@ -48,7 +48,7 @@ class _Waiting(Struct, frozen=True):
     replies: tuple[Reply, ...] = ()
     incarnation: str = ""
     """Of the replica that gave these."""
-    asked_s: float = 0.0
+    asked: Now = Now(0.0, 0)
     """When the first of these was asked for."""
 
     @property
@@ -244,9 +244,10 @@ class Link:
         finally:
             if not self._is_closed:
                 self._note(answer)
+                now = self._clock.now()
                 if isinstance(answer, BatchReply):
-                    sent_now, answer = self._whole(sent_now, answer, sent.mono_s)
-                self._report(sent_now, answer, sent, self._clock.now())
+                    sent_now, answer = self._whole(sent_now, answer, sent, now)
+                self._report(sent_now, answer, sent, now)
 
     def _report(self, over: Sequence[_Waiting], answer: Answer, sent: Now, now: Now) -> None:
         """Deliver what came of sends. Of those that were answered in part before, it is not certain that nothing was done."""
@@ -259,7 +260,7 @@ class Link:
         self._deliver(self.replica, tokens, answer, sent, now)
 
     def _whole(
-        self, sent_now: Sequence[_Waiting], answer: BatchReply, sent_s: float
+        self, sent_now: Sequence[_Waiting], answer: BatchReply, sent: Now, now: Now
     ) -> tuple[Sequence[_Waiting], BatchReply]:
         """Those sends whose last requests were answered now, and all replies to them. The others go with the next batch: what
         was answered of them counts, unless the replica has restarted since, or it is so old that it would be no answer by itself."""
@@ -274,12 +275,12 @@ class Link:
         for each in sent_now:
             taken, given = given[: len(each.requests)], given[len(each.requests) :]
             known = (*each.replies, *taken)
-            is_old = sent_s - each.asked_s > self._document.limits.deadline_s_max
+            first = each.asked if each.replies else sent
+            is_old = now.since_s(first) > self._document.limits.deadline_s_max
             if each.replies and (each.incarnation != answer.incarnation or is_old):
                 rest.append(replace(each, replies=(), incarnation=""))
             elif len(known) < len(each.send.requests):
-                asked_s = each.asked_s if each.replies else sent_s
-                rest.append(replace(each, replies=known, incarnation=answer.incarnation, asked_s=asked_s))
+                rest.append(replace(each, replies=known, incarnation=answer.incarnation, asked=first))
             else:
                 whole.append(each)
                 replies += known

@@ -5,7 +5,6 @@ Owns the choice between the two. Everything else of a front end is the SDK's.
 
 import asyncio
 import secrets
-import time
 from typing import Final
 
 from ...api_specs.checking import BadBatch, Checked, check_batch
@@ -16,7 +15,6 @@ from ...client_sdk.transport.driver import Driver, new_site
 from ...client_sdk.transport.http_transport import HttpTransport
 from ...client_sdk.transport.ports import Transport
 from ...client_sdk.transport.tls import SYSTEM_TRUST, ClientTls
-from ...timestamps.clock import Now
 from ..store.group_commit import Overloaded
 from ..store.store import StorageFailed
 from .member import Member, Starting, StoreLost
@@ -60,16 +58,6 @@ class EmbeddedTransport:
         await self._others.aclose()
 
 
-class _MemberClock:
-    """The member's clock, so that replica and front end tell the same time, right or wrong."""
-
-    def __init__(self, member: Member) -> None:
-        self._member: Final = member
-
-    def now(self) -> Now:
-        return Now(time.monotonic(), self._member.wall_us())
-
-
 def embedded_front_end(member: Member, token: str | None, tls: ClientTls = SYSTEM_TRUST) -> Driver:
     """A front end for `member`, on the running event loop; `token` is what it sends to the other replicas."""
     document = member.document
@@ -81,7 +69,7 @@ def embedded_front_end(member: Member, token: str | None, tls: ClientTls = SYSTE
         site=new_site(token),
         seed=secrets.randbits(63),
         own=member.id,
-        clock=_MemberClock(member),
+        clock=member,
     )
     if member.traces is not None:
         driver.follow(member.traces.operations())

@@ -16,6 +16,7 @@ from ...api_specs.cluster import ClusterDocument
 from ...api_specs.limits import Capacity
 from ...api_specs.messages import Announcement, BatchReply, Changes, Collect, Reply, Request, Scan, Testimony
 from ...gc.tombstones import Tombstones, Waiting
+from ...timestamps.clock import Now
 from ...timestamps.timestamp import ZERO, Timestamp
 from ..access.authorization import changes
 from ..data_folder.identity import Folder
@@ -147,6 +148,10 @@ class Member:
         committer = Committer(store)
         committer.start()
         return committer
+
+    def now(self) -> Now:
+        """The present moment, by which its own front end goes as well: right or wrong, the two tell the same time."""
+        return Now(self._mono_s(), self.wall_us())
 
     async def answer(
         self, requests: Sequence[Request], trace: Sequence[str] = (), caller: Hashable = None

@@ -17,6 +17,7 @@ from ...api_specs.messages import Batch, Changed, Collect, Collected, Reply, Req
 from ...api_specs.values import text_bytes
 from ...client_sdk.protocol.core.values import Unanswered
 from ...client_sdk.transport.ports import Transport
+from ...timestamps.clock import Now
 from ..protocol.catch_up import Lack, Progress, install, resumed
 from ..service.member import Member, StoreLost
 from ..store.store import Store
@@ -133,9 +134,9 @@ class CatchingUp(Background):
         self._tell_lag(other)  # Also where nothing can be got now.
         while waiting:
             some, waiting = waiting[:FETCHED_MAX], waiting[FETCHED_MAX:]
-            asked, asked_s = await self._member.run(partial(_requests, some)), time.monotonic()
+            asked, asked_at = await self._member.run(partial(_requests, some)), self._member.now()
             replies = await self._ask(other, asked)
-            step = partial(self._installed, other=other, asked=some, asked_s=asked_s, replies=replies)
+            step = partial(self._installed, other=other, asked=some, asked_at=asked_at, replies=replies)
             waiting += await self._go_on(other, step)
 
     def _installed(
@@ -145,12 +146,12 @@ class CatchingUp(Background):
         *,
         other: str,
         asked: Sequence[Lack],
-        asked_s: float,
+        asked_at: Now,
         replies: Sequence[Reply],
     ) -> list[Lack]:
         """Install what was told; what is still to be asked for. A reply to a batch that asks for much is cut off. One that is older than any
         other answer that somebody takes in, as where this process was stopped, is none: what it tells of may be deleted, and forgotten."""
-        if time.monotonic() - asked_s > self._member.document.limits.deadline_s_max:
+        if self._member.now().since_s(asked_at) > self._member.document.limits.deadline_s_max:
             return list(asked)
         left = list(asked[len(replies) :])
         for lack, told in zip(asked, replies, strict=False):

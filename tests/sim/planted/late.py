@@ -9,7 +9,7 @@ from quorate.api_specs.messages import Batch, Collect
 from quorate.client_sdk.protocol.core.values import Dequeue, Enqueue, Read, Write
 from quorate.client_sdk.protocol.decisions import transitions
 from quorate.client_sdk.protocol.decisions.proposer import Proposer
-from quorate.client_sdk.protocol.front_end import FrontEnd
+from quorate.timestamps.clock import Now
 from tests.sim.planted import replicas, schedules
 from tests.sim.planted.plant import Plant, Planting, patched
 from tests.sim.planted.played import QUEUE, Played
@@ -27,7 +27,7 @@ def decide_after_the_deadline() -> Iterator[None]:
 
 def hear_answers_however_late() -> Planting:
     """A front end takes in what replicas answer long after all who had asked have ended."""
-    return patched(FrontEnd, _is_too_late=lambda *_: False)
+    return patched(Now, since_s=lambda *_: 0.0)
 
 
 def recovery_that_a_newer_operation_carries_along() -> None:

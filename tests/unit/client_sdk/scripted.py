@@ -64,10 +64,12 @@ class ManualClock:
 
     def __init__(self) -> None:
         self.mono_s = 100.0
+        self.suspended_s = 0.0
+        """So long the machine was suspended: of that the wall clock tells alone."""
 
     def now(self) -> Now:
         """See Clock."""
-        return Now(self.mono_s, int(self.mono_s * 1e6))
+        return Now(self.mono_s, int((self.mono_s + self.suspended_s) * 1e6))
 
 
 class ScriptedMachine:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorate.timestamps.clock import AHEAD_MAX, HybridClock
+from quorate.timestamps.clock import AHEAD_MAX, HybridClock, Now
 from quorate.timestamps.timestamp import (
     COUNTER_MAX,
     WALL_US_MAX,
@@ -22,6 +22,15 @@ SEEN = st.builds(
     make, TIMES, st.sampled_from([0, 1, COUNTER_MAX - 1, COUNTER_MAX]), CLOSE_SITES | st.just("me")
 )
 STEPS = st.lists(TIMES | SEEN, max_size=40)
+
+
+@pytest.mark.parametrize(
+    ("mono_s", "wall_us", "passed_s"), [(7, 0, 7), (1, 9_000_000, 9), (2, -9_000_000, 2)]
+)
+def test_time_has_passed_by_the_clock_that_says_more(mono_s: int, wall_us: int, passed_s: int) -> None:
+    """As where the machine was suspended, or its wall clock was set back."""
+    earlier = Now(3.0, 10_000_000)
+    assert Now(3.0 + mono_s, 10_000_000 + wall_us).since_s(earlier) == passed_s
 
 
 @given(STEPS)

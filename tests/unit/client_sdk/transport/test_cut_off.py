@@ -116,18 +116,21 @@ async def test_a_send_answered_in_parts_by_two_incarnations_is_asked_again(rig: 
     assert rig.batches_to("r1") == [6, 3, 5, 2]
 
 
+@pytest.mark.parametrize("clock", ["mono_s", "suspended_s"])
+@pytest.mark.parametrize("place", [1, 2])
 @pytest.mark.parametrize(
     ("paused_s", "batches"), [(1.0, [6, 3]), (DEFAULTS.deadline_s_max + 1, [6, 3, 5, 2])]
 )
 async def test_a_part_that_would_be_too_old_by_itself_is_asked_for_again(
-    rig: Rig, paused_s: float, batches: list[int]
+    rig: Rig, paused_s: float, batches: list[int], place: int, clock: str
 ) -> None:
-    """As where the process was stopped in between: what the replica showed then may be deleted, and forgotten, since."""
+    """As where the process was stopped before or after the second part was asked for, or the machine was suspended: what the replica showed
+    then may be deleted, and forgotten, since."""
     behave = cut_off(3)
 
     def paused(replica: str, batch: Batch) -> BatchReply | Unanswered:
-        if rig.batches_to("r1") == [6]:
-            rig.clock.mono_s += paused_s
+        if len(rig.batches_to("r1")) == place:
+            setattr(rig.clock, clock, getattr(rig.clock, clock) + paused_s)
         return behave(replica, batch)
 
     rig.transport.behaviour = paused

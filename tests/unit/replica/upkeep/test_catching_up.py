@@ -33,6 +33,7 @@ from quorate.replica.service.member import Member
 from quorate.replica.store.store import StorageFailed, Store
 from quorate.replica.upkeep import catching_up
 from quorate.replica.upkeep.catching_up import CatchingUp
+from quorate.timestamps.clock import Now
 from quorate.timestamps.timestamp import Timestamp, make
 from tests.unit.replica.protocol.test_acceptor import NAME, Replica, ballot, entry
 
@@ -313,6 +314,37 @@ async def test_a_full_replica_is_not_level_while_it_can_install_nothing(
     await following._pass("r2")
     assert (lag.changes, lag.entries) == (0, 1)
     assert lag.level_s != level_s
+
+
+@pytest.mark.parametrize("is_suspended", [True, False])
+@pytest.mark.parametrize(("paused_s", "asked"), [(1.0, 1), (DOCUMENT.limits.deadline_s_max + 1, 2)])
+async def test_an_answer_that_is_older_than_any_that_somebody_takes_in_is_asked_for_again(
+    members: list[Member], monkeypatch: pytest.MonkeyPatch, paused_s: float, asked: int, *, is_suspended: bool
+) -> None:
+    """As where this process was stopped meanwhile, or its machine suspended: what it tells of may be deleted, and forgotten, since."""
+    here, there = members
+    to = To(there)
+    following = CatchingUp(here, to)
+    await following._pass("r2")  # It hears what there is to look at.
+    exchange, passed_s = to.exchange, 0.0
+    came: list[int] = []
+
+    async def paused(replica: str, batch: Batch, timeout_s: float) -> BatchReply | Unanswered:
+        nonlocal passed_s
+        answer = await exchange(replica, batch, timeout_s)
+        if isinstance(batch.requests[0], Collect):
+            passed_s += 0.0 if came else paused_s
+            came.append(here.lags["r2"].entries)
+        return answer
+
+    def now() -> Now:
+        return Now(0.0 if is_suspended else passed_s, round(passed_s * 1e6))
+
+    monkeypatch.setattr(to, "exchange", paused)
+    monkeypatch.setattr(here, "now", now)
+    await following._pass("r2")
+    assert came == [0] * asked
+    assert here.lags["r2"].entries == 1
 
 
 def looked(progress: Progress, told: Changed, log: Log) -> list[Lack]:
