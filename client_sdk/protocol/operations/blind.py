@@ -20,7 +20,16 @@ from ..core.rounds import Event, Expired, Gathering, Task
 from ..core.values import AT_ONCE, Done, Failed, Spans, Write
 from ..decisions.idempotency import KEY_REUSED, decision_id, digest
 from ..decisions.transitions import Fate, RecoverCommand
-from .context import Machine, OperationFailed, OutcomeSteps, decide, pause, read_clocks, tell_complete
+from .context import (
+    Machine,
+    OperationFailed,
+    OutcomeSteps,
+    decide,
+    pause,
+    read_clocks,
+    tell_complete,
+    wait_until_passed,
+)
 from .reservation import agree, may_be_agreed
 
 NOBODY: Final[frozenset[str]] = frozenset()
@@ -104,6 +113,10 @@ class Blind:
         """The outcome, once the entries that `steps` store are stored, and their time is over."""
         try:
             attempts = yield from steps
+            answered = NOBODY.union(*(self._stored.get(attempt.entry.t, NOBODY) for attempt in attempts))
+            yield from wait_until_passed(
+                max(attempt.entry.t for attempt in attempts), self._task, self._machine, answered
+            )
         except Expired as expired:
             return expired.outcome(is_unknown=self.is_sent)
         except OperationFailed as failure:
@@ -113,9 +126,7 @@ class Blind:
             return Failed(
                 "unknown", failure.outcome.detail, definite=False, answered=failure.outcome.answered
             )
-        yield from pause(self._task, self._machine.passed_s(max(attempt.entry.t for attempt in attempts)))
-        answered = {self._stored.get(attempt.entry.t, NOBODY) for attempt in attempts}
-        return Done(None, done_as, NOBODY.union(*answered))
+        return Done(None, done_as, answered)
 
     def append_agreed(self, attempts: list[Attempt]) -> Generator[float, Event, None]:
         """Append entries that were agreed on under keys, until each is stored, or fenced so that it needs another way. Raises

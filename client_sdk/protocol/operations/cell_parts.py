@@ -16,7 +16,7 @@ from ..core.rounds import Expired, Task
 from ..core.values import Done, Invoke, Operation, Outcome, Read, Write
 from . import observe, own_calls
 from .blind import NOBODY, Blind, done_as, is_stuck
-from .context import Machine, OutcomeSteps, pause, tell_complete
+from .context import Machine, OutcomeSteps, tell_complete, wait_until_passed
 from .shared_round import Alone, Part
 
 
@@ -128,13 +128,15 @@ class StoredPart:
     def _stored_by_quorum(self, now_s: float) -> Outcome | Alone:
         tell_complete(self.operation.object, (self._entry.t,), self._machine)
         done = replace(self._done, answered=frozenset(self._stored))
-        until_s = self._machine.passed_s(self._entry.t)
-        if until_s <= now_s and not self._runs_log:
+        if self._machine.passed_s(self._entry.t) <= now_s and not self._runs_log:
             return done
-        return Alone(lambda task: self._later(task, until_s, done))
+        return Alone(lambda task: self._later(task, done))
 
-    def _later(self, task: Task, until_s: float, done: Done) -> OutcomeSteps:
-        yield from pause(task, until_s)
+    def _later(self, task: Task, done: Done) -> OutcomeSteps:
+        try:
+            yield from wait_until_passed(self._entry.t, task, self._machine, done.answered)
+        except Expired as expired:
+            return expired.outcome(is_unknown=True)
         if self._runs_log and isinstance(self.operation, Invoke):
             own_calls.run_log(self.operation, task, self._machine)
         return done

@@ -165,6 +165,18 @@ def pause(task: Task, until_s: float) -> Generator[float, Event, None]:
         yield until_s
 
 
+def wait_until_passed(
+    timestamp: Timestamp, task: Task, machine: Machine, answered: frozenset[str]
+) -> Generator[float, Event, None]:
+    """Wait until true time is certainly after the timestamp of what is read or was stored. Raises Expired where the deadline comes first."""
+    until_s = machine.passed_s(timestamp)
+    if until_s > task.deadline_s:
+        raise Expired(
+            "its timestamp is ahead of time for longer than the deadline leaves: check the clocks", answered
+        )
+    yield from pause(task, until_s)
+
+
 def tell_complete(name: str, timestamps: tuple[Timestamp, ...], machine: Machine) -> None:
     """Let it be known, with the next messages, that a final quorum stores these entries."""
     if not timestamps:

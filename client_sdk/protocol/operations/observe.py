@@ -32,7 +32,7 @@ from ..core.values import CollectTombstone, Done, Items, Read
 from ..decisions.read_window import CELL_ROWS
 from ..decisions.transitions import ConfirmCommand, FoldCommand
 from .blind import Blind
-from .context import Machine, OutcomeSteps, decide, pause, tell_complete
+from .context import Machine, OutcomeSteps, decide, pause, tell_complete, wait_until_passed
 
 Version = tuple[Timestamp, Value | None]
 
@@ -139,7 +139,7 @@ def read(
     """
     word = word_of(operation)
     (timestamp, value), answered = yield from _read_settled(operation.object, word, task, machine, answered)
-    yield from _wait_until_passed(timestamp, task, machine, answered)
+    yield from wait_until_passed(timestamp, task, machine, answered)
     return Done(value, f"{word}/Ok", answered)
 
 
@@ -185,15 +185,6 @@ def _settled(cache: LogCache, task: Task, machine: Machine) -> Generator[float, 
         tell_complete(name, (timestamp,), machine)
         return timestamp, value
     return None
-
-
-def _wait_until_passed(
-    timestamp: Timestamp, task: Task, machine: Machine, answered: frozenset[str]
-) -> Generator[float, Event, None]:
-    until_s = machine.passed_s(timestamp)
-    if until_s > task.deadline_s:
-        raise Expired("the newest value's timestamp is still ahead of time: check the clocks", answered)
-    yield from pause(task, until_s)
 
 
 def items(operation: Items, task: Task, machine: Machine) -> OutcomeSteps:
@@ -259,7 +250,7 @@ def _all_items(
 ) -> OutcomeSteps:
     """The answer, once all its timestamps have passed."""
     newest = max((timestamp for timestamp, _ in versions.values()), default=ZERO)
-    yield from _wait_until_passed(newest, task, machine, answered)
+    yield from wait_until_passed(newest, task, machine, answered)
     values = {
         name[len(prefix) :]: value for name in sorted(versions) if (value := versions[name][1]) is not None
     }

@@ -385,7 +385,9 @@ PLANTS: Final = (
     in_own("stored-calls-not-decided", own.answer_from_stored_calls, 80, first=94),
     in_own("stored-calls-forgotten", own.forget_stored_calls_below_a_complete_one, 60),
     in_own("answer-before-all-has-run", own.answer_before_all_has_run, 60),
-    in_own("ended-calls-come-later", proposers.let_ended_calls_come_later, 20, first=200),
+    by_hand(
+        "ended-calls-come-later", proposers.let_ended_calls_come_later, own.call_that_ended_ahead_of_time
+    ),
     Plant(
         "newer-writes-come-later",
         proposers.let_newer_writes_come_later,

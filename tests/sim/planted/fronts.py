@@ -150,7 +150,7 @@ def read_before_the_time() -> Planting:
     def wait(*_: Any) -> Generator[float, Event, None]:
         yield from ()
 
-    return patched(observe, _wait_until_passed=wait)
+    return patched(observe, wait_until_passed=wait)
 
 
 def read_at_one() -> Planting:

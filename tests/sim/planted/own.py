@@ -7,7 +7,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from quorate.adts.log import Seen
-from quorate.adts.plain_class import BadClass, call_in
+from quorate.adts.plain_class import BadClass, PlainClass, call_in
 from quorate.adts.specification import Kind, Response
 from quorate.adts.types import queue
 from quorate.client_sdk.protocol.core.log_cache import LogCache
@@ -18,7 +18,12 @@ from quorate.client_sdk.protocol.decisions.summary_builder import SummaryBuilder
 from quorate.client_sdk.protocol.operations import observe, own_calls
 from quorate.client_sdk.protocol.operations.context import Machine
 from quorate.gc import collection
+from quorate.simulation.judging.own import Law, check_own
+from tests.sim.own import CODE, Trail
 from tests.sim.planted.plant import Planting, patched
+from tests.sim.planted.played import Played
+
+TRAIL = PlainClass(Trail)
 
 
 def run_a_repeat_again() -> Planting:
@@ -139,3 +144,14 @@ def leave_no_word_of_stored_calls() -> Planting:
         self.horizon = max(self.horizon, found.entry.t)
 
     return patched(SummaryBuilder, pass_over=pass_over)
+
+
+def call_that_ended_ahead_of_time() -> None:
+    """f1, whose clock is right, puts a. f2 stores add(x) by a clock that is a second ahead, and is told that it is done. Then f1 puts b,
+    without a look before: it has learnt that a put is a change."""
+    hand = Played(types={"own": CODE})
+    hand.wall_errors_us["f2"] = 1_000_000
+    for front, operation, arguments in (("f1", "put", ("a",)), ("f2", "add", ("x",)), ("f1", "put", ("b",))):
+        hand.ask(front, Invoke("own/x", TRAIL, TRAIL.call(operation, *arguments)))
+    for name, calls in hand.history.calls.items():
+        check_own(name, Law(lambda: TRAIL), calls, is_exact=True)

@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Final
 
+from msgspec import UNSET, UnsetType
+
 from quorate.adts.types.catalogue import adt_of
 from quorate.api_specs.cluster import ClockSettings
 from quorate.api_specs.limits import DEFAULTS, Limits
@@ -41,8 +43,9 @@ class Played(Hand):
         clock: ClockSettings = EXACT,
         ordering: Ordering = "clock",
         limits: Limits = DEFAULTS,
+        types: dict[str, str] | UnsetType = UNSET,
     ) -> None:
-        super().__init__(choice, clock=clock, ordering=ordering, limits=limits)
+        super().__init__(choice, clock=clock, ordering=ordering, limits=limits, types=types)
         self.history = History()
         self.slept_us = 0
         self._open: dict[str, tuple[Operation, list[Call]]] = {}

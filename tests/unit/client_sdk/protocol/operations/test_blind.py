@@ -4,7 +4,7 @@ import pytest
 
 from quorate.adts.log import Entry, Value
 from quorate.adts.times import digest_in
-from quorate.api_specs.cluster import ChoiceRule
+from quorate.api_specs.cluster import ChoiceRule, ClockSettings
 from quorate.api_specs.messages import Append, Appended, Collect, Collected, Held, Reserve, Reserved, Status
 from quorate.client_sdk.protocol.core.answer_times import RESEND_S_FIRST
 from quorate.client_sdk.protocol.core.values import Done, Failed, Unanswered, Write
@@ -12,7 +12,7 @@ from quorate.client_sdk.protocol.decisions.idempotency import KEY_REUSED
 from quorate.client_sdk.protocol.decisions.transitions import Fate, RecoverCommand
 from quorate.client_sdk.protocol.operations.blind import HEDGE_S, Blind, done_as, is_stuck
 from quorate.timestamps.timestamp import ZERO
-from tests.unit.client_sdk.protocol.stage import DEADLINE_S, REPLICAS, Stage, at
+from tests.unit.client_sdk.protocol.stage import DEADLINE_S, EXACT, REPLICAS, Stage, at
 
 NAME = "queue/q"
 X, Y = Value("1"), Value("2")
@@ -23,8 +23,10 @@ NOBODY_THERE = Unanswered("no connection", definite=True)
 class Storing(Stage):
     """One blind operation."""
 
-    def __init__(self, *values: Value, key: str = "", rule: ChoiceRule | None = None) -> None:
-        super().__init__(*([] if rule is None else [rule]))
+    def __init__(
+        self, *values: Value, key: str = "", rule: ChoiceRule | None = None, clock: ClockSettings = EXACT
+    ) -> None:
+        super().__init__(*([] if rule is None else [rule]), clock=clock)
         self.blind = Blind(NAME, self.task, self, key)
         self.play(self.blind.run(values or (X,), "Enq/Ok"))
 
@@ -51,6 +53,19 @@ def test_it_is_done_once_a_final_quorum_stores_it_and_its_time_is_over() -> None
     assert not storing.is_over, "another front end may stamp lower in the same microsecond"
     storing.sleep(0.001)
     assert storing.result == Done(None, "Enq/Ok", frozenset({"r1", "r3"}))
+
+
+@pytest.mark.parametrize(("error_s", "outcome"), [(1.0, Done), (DEADLINE_S, Failed)])
+def test_its_time_is_not_waited_for_beyond_the_deadline(error_s: float, outcome: type) -> None:
+    """It is stored, and may be ordered before what somebody begins now: so it is unknown whether it is over."""
+    storing = Storing(clock=ClockSettings(front_end_error_s=error_s, offset_max_s=3 * DEADLINE_S))
+    storing.answer_all(STORED, "r1", "r3")
+    storing.sleep(DEADLINE_S)
+    assert isinstance(storing.result, outcome)
+    if isinstance(storing.result, Failed):
+        assert (storing.result.reason, storing.result.definite) == ("unknown", False)
+        assert storing.result.answered == {"r1", "r3"}
+        assert "check the clocks" in storing.result.detail
 
 
 def test_several_values_are_one_append_in_order_and_each_needs_its_quorum() -> None:

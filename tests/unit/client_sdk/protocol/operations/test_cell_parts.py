@@ -1,14 +1,37 @@
 """Which reads and writes of cells go side by side."""
 
+import pytest
+
+from quorate.adts.log import Value
+from quorate.api_specs.cluster import ClockSettings
 from quorate.api_specs.limits import Limits
-from quorate.client_sdk.protocol.core.values import Operation, Peek, Read
+from quorate.api_specs.messages import Appended, Status
+from quorate.client_sdk.protocol.core.values import Done, Failed, Operation, Peek, Read, Write
 from quorate.client_sdk.protocol.front_end import FrontEnd
-from quorate.client_sdk.protocol.operations.cell_parts import READS_TOGETHER_MAX, sorted_out
+from quorate.client_sdk.protocol.operations.cell_parts import READS_TOGETHER_MAX, part_of, sorted_out
+from quorate.client_sdk.protocol.operations.shared_round import Alone
+from tests.unit.client_sdk.protocol.stage import DEADLINE_S, Stage
 from tests.unit.client_sdk.scripted import document_of
 
 
 def machine() -> FrontEnd:
     return FrontEnd(document_of("r1", "r2", "r3", limits=Limits()), site="s", seed=1)
+
+
+@pytest.mark.parametrize(("error_s", "outcome"), [(1.0, Done), (DEADLINE_S, Failed)])
+def test_the_time_of_a_write_is_not_waited_for_beyond_the_deadline(error_s: float, outcome: type) -> None:
+    stage = Stage(clock=ClockSettings(front_end_error_s=error_s, offset_max_s=3 * DEADLINE_S))
+    part = part_of(Write("register/x", Value("1")), stage)
+    assert part is not None
+    for replica in ("r1", "r2"):
+        part.take(replica, Appended(Status(), (True,)))
+    alone = part.end(stage.task.now.mono_s, is_hedged=False)
+    assert isinstance(alone, Alone)
+    stage.play(alone.steps(stage.task))
+    stage.sleep(DEADLINE_S)
+    assert isinstance(stage.result, outcome)
+    if isinstance(stage.result, Failed):
+        assert (stage.result.reason, stage.result.answered) == ("unknown", frozenset({"r1", "r2"}))
 
 
 def numbers(begun: list[Operation]) -> tuple[list[int], list[list[list[int]]]]:
