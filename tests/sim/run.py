@@ -8,6 +8,7 @@ import contextlib
 import sys
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
 from typing import Final
 
 from quorate.simulation.run import Report, run
@@ -15,10 +16,13 @@ from quorate.simulation.scenarios.leased import leased
 from quorate.simulation.scenarios.scenario import Scenario, scenario
 from quorate.simulation.scenarios.varied import leaping, varied, with_faults
 from tests.sim.own import burying, library, own
+from tests.sim.small import small_bounds
 
 TRACE_LINES: Final = 200
 """Of the trace of a failing run, how many of the latest lines are shown."""
 TRACE_CHARS: Final = 400
+
+SMALL: Final = ("varied", "leased", "own", "burying", "leaping")
 
 WORLDS: Final[Mapping[str, Callable[[int], Scenario]]] = {
     "varied": varied,
@@ -26,23 +30,22 @@ WORLDS: Final[Mapping[str, Callable[[int], Scenario]]] = {
     "own": own,
     "library": library,
     "burying": burying,
+    "leaping": lambda seed: leaping(varied(seed)),
+    "small": lambda seed: WORLDS[SMALL[seed % len(SMALL)]](seed),
 }
 """Kinds of worlds: with queues, registers and dictionaries; with leases; with a type of one's own, which the seed draws; with a bundled one; whose
-deleted keys are forgotten beside an object that lives."""
+deleted keys are forgotten beside an object that lives; whose clocks all leap; any of these with small bounds."""
 
 
-def made(seed: int, worlds: str = "varied", *, is_leaping: bool = False) -> Scenario:
-    """The scenario of `seed`, in worlds of this kind."""
-    what = WORLDS[worlds](seed)
-    return leaping(what) if is_leaping else what
-
-
-def run_seed(seed: int, worlds: str = "varied", *, is_leaping: bool = False) -> Report:
+def run_seed(seed: int, worlds: str = "varied") -> Report:
     """Run the scenario of `seed`; a failure names the command that replays it, and shows the end of its trace."""
-    return run_shown(
-        made(seed, worlds, is_leaping=is_leaping),
-        f"{options_of(worlds, is_leaping=is_leaping)}--seed {seed}",
-    )
+    with bounds_of(worlds):
+        return run_shown(WORLDS[worlds](seed), f"{options_of(worlds)}--seed {seed}")
+
+
+def bounds_of(worlds: str) -> AbstractContextManager[None]:
+    """The bounds of front ends in worlds of this kind."""
+    return small_bounds() if worlds == "small" else contextlib.nullcontext()
 
 
 def run_seeds(seeds: Iterable[int], worlds: str = "varied") -> Report:
@@ -58,9 +61,9 @@ def run_seeds(seeds: Iterable[int], worlds: str = "varied") -> Report:
     return Report(operations, given_up, counters, injected)
 
 
-def options_of(worlds: str, *, is_leaping: bool) -> str:
-    """The options of the commands that name this kind of world, with a blank behind each."""
-    return (f"--worlds {worlds} " if worlds != "varied" else "") + "--leaping " * is_leaping
+def options_of(worlds: str) -> str:
+    """The option of the commands that names this kind of world, with a blank behind."""
+    return f"--worlds {worlds} " if worlds != "varied" else ""
 
 
 def run_shown(what: Scenario, options: str) -> Report:
@@ -97,9 +100,8 @@ def main() -> int:
         metavar="NAME=VALUE",
         help="as loss=0.1, instead of the seed's",
     )
-    parser.add_argument("--leaping", action="store_true", help="the seed's scenario with clocks that leap")
     options = parser.parse_args()
-    what = made(options.seed, options.worlds, is_leaping=options.leaping)
+    what = WORLDS[options.worlds](options.seed)
     if options.plain:
         what = scenario(options.seed)
     if options.fault:
@@ -108,7 +110,8 @@ def main() -> int:
         except ValueError as error:
             parser.error(str(error))
     print(f"scenario: {what}\n", file=sys.stderr)
-    report = run(what, print if options.trace else None)
+    with bounds_of(options.worlds):
+        report = run(what, print if options.trace else None)
     print(f"right: {report.operations} operations; {report.counters}; faults: {report.injected}")
     return 0
 

@@ -1,5 +1,4 @@
-"""Run seeds until the time is over, on all cores: `python -m tests.sim.soak --minutes 10 [--first N] [--seeds N] [--worlds varied|leased|own]
-[--leaping]`.
+"""Run seeds until the time is over, on all cores: `python -m tests.sim.soak --minutes 10 [--first N] [--seeds N] [--worlds KIND]`.
 
 Owns the division among processes and the summing up. A seed that fails is reported with the command that replays it, and
 the soak goes on; at the end the exit code is 1. Too many failures end it early.
@@ -42,13 +41,13 @@ class Tally(Struct):
         self.failures.update(other.failures)
 
 
-def run_chunk(seeds: range, worlds: str, is_leaping: bool) -> Tally:
+def run_chunk(seeds: range, worlds: str) -> Tally:
     """Run these seeds; failures are kept, and do not stop it."""
     tally = Tally()
     for seed in seeds:
         tally.seeds += 1
         try:
-            report = run_seed(seed, worlds, is_leaping=is_leaping)
+            report = run_seed(seed, worlds)
         except Exception as error:  # noqa: BLE001 - whatever it is, the seed is to be told
             tally.failures[seed] = f"{type(error).__name__}: {str(error).splitlines()[0]}"
             continue
@@ -59,14 +58,14 @@ def run_chunk(seeds: range, worlds: str, is_leaping: bool) -> Tally:
     return tally
 
 
-def soak(minutes: float, first: int, seeds: int, workers: int, worlds: str, *, is_leaping: bool) -> Tally:
+def soak(minutes: float, first: int, seeds: int, workers: int, worlds: str) -> Tally:
     """Run seeds from `first` on for so many minutes, or so many seeds if that is sooner; prints what it does."""
     begun_s = told_s = time.monotonic()
     total = Tally()
     chunks = (range(at, min(at + CHUNK, first + seeds)) for at in range(first, first + seeds, CHUNK))
     with multiprocessing.get_context("spawn").Pool(workers) as pool:
         waiting = [
-            pool.apply_async(run_chunk, (chunk, worlds, is_leaping))
+            pool.apply_async(run_chunk, (chunk, worlds))
             for _, chunk in zip(range(2 * workers), chunks, strict=False)
         ]
         while waiting:
@@ -74,16 +73,16 @@ def soak(minutes: float, first: int, seeds: int, workers: int, worlds: str, *, i
             total.add(tally)
             for seed, said in tally.failures.items():
                 print(
-                    f"FAILED seed {seed}: {said}\n  replay with: python -m tests.sim.run {options_of(worlds, is_leaping=is_leaping)}--seed {seed} --trace"
+                    f"FAILED seed {seed}: {said}\n  replay with: python -m tests.sim.run {options_of(worlds)}--seed {seed} --trace"
                 )
             now_s = time.monotonic()
             is_over = now_s - begun_s >= 60 * minutes or len(total.failures) >= FAILURES_MAX
             if not is_over and (chunk := next(chunks, None)) is not None:
-                waiting.append(pool.apply_async(run_chunk, (chunk, worlds, is_leaping)))
+                waiting.append(pool.apply_async(run_chunk, (chunk, worlds)))
             if now_s - told_s >= PROGRESS_S:
                 told_s = now_s
                 print(_line(total, now_s - begun_s), flush=True)
-    print_summary(total, time.monotonic() - begun_s, first, worlds, is_leaping=is_leaping)
+    print_summary(total, time.monotonic() - begun_s, first, worlds)
     return total
 
 
@@ -95,9 +94,7 @@ def _line(total: Tally, elapsed_s: float) -> str:
     )
 
 
-def print_summary(
-    total: Tally, elapsed_s: float, first: int, worlds: str = "varied", *, is_leaping: bool = False
-) -> None:
+def print_summary(total: Tally, elapsed_s: float, first: int, worlds: str = "varied") -> None:
     """Everything that was counted."""
     print(f"\nseeds {first} to {first + total.seeds - 1}")
     print(_line(total, elapsed_s))
@@ -114,7 +111,7 @@ def print_summary(
         print(f"  {total.counters[name]:10}  {name}")
     for seed, said in sorted(total.failures.items()):
         print(
-            f"FAILED seed {seed}: {said}\n  replay with: python -m tests.sim.run {options_of(worlds, is_leaping=is_leaping)}--seed {seed} --trace"
+            f"FAILED seed {seed}: {said}\n  replay with: python -m tests.sim.run {options_of(worlds)}--seed {seed} --trace"
         )
 
 
@@ -131,7 +128,6 @@ def main() -> int:
         default="varied",
         help="their kind: with leases, or a type of one's own",
     )
-    parser.add_argument("--leaping", action="store_true", help="worlds whose clocks all leap")
     options = parser.parse_args()
     total = soak(
         options.minutes,
@@ -139,7 +135,6 @@ def main() -> int:
         options.seeds,
         options.workers,
         options.worlds,
-        is_leaping=options.leaping,
     )
     return 1 if total.failures else 0
 
