@@ -262,8 +262,9 @@ class Link:
     def _whole(
         self, sent_now: Sequence[_Waiting], answer: BatchReply, sent: Now, now: Now
     ) -> tuple[Sequence[_Waiting], BatchReply]:
-        """Those sends whose last requests were answered now, and all replies to them. The others go with the next batch: what
-        was answered of them counts, unless the replica has restarted since, or it is so old that it would be no answer by itself."""
+        """Those sends whose last requests were answered now, and all replies to them. The others go with the next batch, and what was
+        answered of them counts. Where the replica has restarted since, or that is so old that it would be no answer by itself, the send is
+        lost: nobody would know that a part was done, were it asked again under its token and certainly refused."""
         asked = sum(len(each.requests) for each in sent_now)
         self._pace(len(answer.replies), asked)
         if len(answer.replies) == asked and not any(each.replies for each in sent_now):
@@ -272,13 +273,14 @@ class Link:
         whole: list[_Waiting] = []
         replies: list[Reply] = []
         rest: list[_Waiting] = []
+        lost: list[_Waiting] = []
         for each in sent_now:
             taken, given = given[: len(each.requests)], given[len(each.requests) :]
             known = (*each.replies, *taken)
             first = each.asked if each.replies else sent
             is_old = now.since_s(first) > self._document.limits.deadline_s_max
             if each.replies and (each.incarnation != answer.incarnation or is_old):
-                rest.append(replace(each, replies=(), incarnation=""))
+                lost.append(each)
             elif len(known) < len(each.send.requests):
                 rest.append(replace(each, replies=known, incarnation=answer.incarnation, asked=first))
             else:
@@ -286,6 +288,9 @@ class Link:
                 replies += known
         for outbox in (self._short, self._long):
             outbox.put_back([each for each in rest if self._outbox_of(each) is outbox])
+        if lost:
+            why = f"{self.replica}: it restarted, or time has passed, before it had answered all"
+            self._report(lost, Unanswered(why, definite=False), sent, now)
         return whole, replace(answer, replies=tuple(replies))
 
     def _pace(self, answered: int, asked: int) -> None:
