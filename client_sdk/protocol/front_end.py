@@ -148,6 +148,9 @@ class FrontEnd(TimeNow):
             if isinstance(answer, Unanswered):
                 self._post(task, Answered(replica, token, answer))
                 continue
+            if self._now.wall_us > task.late_us:
+                self._post(task, Answered(replica, token, Unanswered("its answer came too late")))
+                continue
             if not isinstance(requests, tuple):
                 self._absorb(replica, answer.incarnation, requests, answer.replies[place])
                 self._post(task, Answered(replica, token, answer.replies[place]))
@@ -344,7 +347,10 @@ class FrontEnd(TimeNow):
         return self._task(self._last_number, deadline_s)
 
     def _task(self, number: int, deadline_s: float) -> Task:
-        task = self._tasks[number] = Task(number, self, self._now, deadline_s)
+        # What is remembered for `memory_s` leaves room for a wall clock that is set right.
+        left_s = deadline_s - self._now.mono_s + 2 * self.document.clock.offset_max_s
+        late_us = self._now.wall_us + 1e6 * left_s
+        task = self._tasks[number] = Task(number, self, self._now, deadline_s, late_us)
         return task
 
     def _post(self, task: Task, event: Event) -> None:

@@ -105,9 +105,13 @@ SOON_S: Final = 1e-6
 class Task:
     """One running generator: its inbox, its deadline and the present time."""
 
-    def __init__(self, number: int, sender: Sender, now: Now, deadline_s: float) -> None:
+    def __init__(
+        self, number: int, sender: Sender, now: Now, deadline_s: float, late_us: float = float("inf")
+    ) -> None:
         self.number: Final = number
         self.deadline_s = deadline_s
+        self.late_us = late_us
+        """The deadline by the wall clock, with room for one that is set right: the monotonic one stands still while a machine is suspended."""
         self.inbox: list[Event] = []
         self.steps: Steps | None = None
         self.is_begun = False
@@ -141,7 +145,11 @@ class Task:
     @property
     def is_late(self) -> bool:
         """Whether the deadline has passed."""
-        return self.now.mono_s >= self.deadline_s
+        return self.is_late_at(self.now)
+
+    def is_late_at(self, now: Now) -> bool:
+        """Whether it has passed by then."""
+        return now.mono_s >= self.deadline_s or now.wall_us > self.late_us
 
 
 class Gathering:

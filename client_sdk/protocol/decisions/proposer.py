@@ -18,6 +18,7 @@ from ....api_specs.commands import AcquireCommand, DequeueCommand, PeekCommand
 from ....api_specs.messages import Accept, Accepted, Collect, Collected, Commit
 from ....quorums.choices.choice import QuorumChoice
 from ....timestamps.ballot import NO_BALLOT, Ballot
+from ....timestamps.clock import Now
 from ....timestamps.timestamp import INFINITY, ZERO, Timestamp
 from ..core.log_cache import LogCache
 from ..core.rounds import Event, Expired, Gathering, Steps, Task
@@ -86,13 +87,14 @@ class Proposer:
     def run(self, task: Task) -> Steps:
         """Decide, or forward to the object's coordinator, until nobody asks any more."""
         while batch := (yield from self.batches.next(task)):
-            if late := self._late(batch, task.now.mono_s):
+            if late := self._late(batch, task.now):
                 self._end_late(late)
                 continue
             if (chosen := self._forwarding.choose(batch, task.now.mono_s)) is not None:
                 yield from self._forwarding.forward(task, *chosen, self._finish)
                 continue
             task.deadline_s = max(asked.task.deadline_s for asked in batch)
+            task.late_us = max(asked.task.late_us for asked in batch)
             if self._term is not None and self._term.stamp < self._machine.oldest_term():
                 self._term = None
             try:
@@ -110,10 +112,10 @@ class Proposer:
         # It holds the values that were decided, and this proposer: neither would be freed for long.
         self._round = None
 
-    def _late(self, batch: list[PendingCommand], now_s: float) -> list[PendingCommand]:
+    def _late(self, batch: list[PendingCommand], now: Now) -> list[PendingCommand]:
         """Those that come too late, as where this process was stopped and their operations have not heard yet. They must not go along with
         newer ones: what is decided of an entry rests on what is remembered until the deadline of its operation, and not much longer."""
-        return [asked for asked in batch if asked.task.deadline_s <= now_s]
+        return [asked for asked in batch if asked.task.is_late_at(now)]
 
     def _end_late(self, late: list[PendingCommand]) -> None:
         for asked in late:

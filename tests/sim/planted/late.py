@@ -11,7 +11,7 @@ from quorate.client_sdk.protocol.decisions import transitions
 from quorate.client_sdk.protocol.decisions.proposer import Proposer
 from quorate.timestamps.clock import Now
 from tests.sim.planted import replicas, schedules
-from tests.sim.planted.plant import Plant, Planting, patched
+from tests.sim.planted.plant import Plant, patched
 from tests.sim.planted.played import QUEUE, Played
 
 KEY = "dictionary/d/k"
@@ -25,9 +25,11 @@ def decide_after_the_deadline() -> Iterator[None]:
         yield
 
 
-def hear_answers_however_late() -> Planting:
+@contextmanager
+def hear_answers_however_late() -> Iterator[None]:
     """A front end takes in what replicas answer long after all who had asked have ended."""
-    return patched(Now, since_s=lambda *_: 0.0)
+    with patched(Now, since_s=lambda *_: 0.0), replicas.monotonic_alone():
+        yield
 
 
 def recovery_that_a_newer_operation_carries_along() -> None:

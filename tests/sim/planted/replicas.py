@@ -8,7 +8,9 @@ from msgspec.structs import replace
 
 from quorate.adts.log import NOTHING
 from quorate.api_specs.messages import Accept, Accepted, Append, Appended, Collect, Commit, Row
+from quorate.client_sdk.protocol.core.rounds import Task
 from quorate.client_sdk.protocol.decisions import transitions
+from quorate.client_sdk.protocol.front_end import FrontEnd
 from quorate.replica.protocol import acceptor, refusals
 from quorate.replica.protocol.acceptor import Handled
 from quorate.replica.protocol.log import Effect, Forget, Log, ObjectState, PutRows, PutState
@@ -182,8 +184,22 @@ def too_old_is_taken() -> Iterator[None]:
         found = right(request, latest, highest, now_us, bounds)
         return None if found is not None and found.reason in ("too-old", "clock-behind") else found
 
-    with patched(acceptor, refusal=refusal), patched(transitions, _is_old=lambda *_: False):
+    with (
+        patched(acceptor, refusal=refusal),
+        patched(transitions, _is_old=lambda *_: False),
+        monotonic_alone(),
+    ):
         yield
+
+
+def monotonic_alone() -> Planting:
+    """Deadlines go by the monotonic clock, which stands still while a machine is suspended."""
+
+    def task(self: FrontEnd, number: int, deadline_s: float) -> Task:
+        self._tasks[number] = Task(number, self, self._now, deadline_s)
+        return self._tasks[number]
+
+    return patched(FrontEnd, _task=task)
 
 
 def bound_by_the_own_clock_only() -> Planting:

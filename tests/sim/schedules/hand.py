@@ -178,7 +178,9 @@ class Hand:
         for _ in range(STEPS_MAX):
             if self.packets:
                 self._exchange(self.packets.pop(0))
-            elif len(self.outcomes) == len(self._names) and not any(map(self._has_turn, self._wakes)):
+            elif self.outcomes.keys() >= set(self._names.values()) and not any(
+                map(self._has_turn, self._wakes)
+            ):
                 return
             else:
                 self.sleep()

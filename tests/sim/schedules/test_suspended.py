@@ -5,23 +5,30 @@ import copy
 import pytest
 
 from quorate.adts.log import Value
-from quorate.api_specs.messages import Batch
+from quorate.api_specs.cluster import ClockSettings
+from quorate.api_specs.messages import Append, Batch, Collect
 from quorate.client_sdk.protocol.core.values import (
     CompareAndSet,
     Dequeue,
+    Done,
     Enqueue,
     PutIfAbsent,
     QueueSize,
     Read,
     Write,
 )
+from quorate.gc.pruning import Pruning
+from quorate.gc.tombstones import Tombstones
 from quorate.replica.data_folder.replacement import _is_forgotten, union
 from quorate.simulation.world.in_memory import InMemoryReplica
 from quorate.timestamps.clock import Now
 from tests.sim.planted.played import QUEUE, Played, _apply
+from tests.sim.schedules.hand import EXACT
 
 KEY = "dictionary/d/k"
-X, Y = Value('"x"'), Value('"y"')
+REGISTER = "register/r"
+CLOCKS = pytest.mark.parametrize("clock", [EXACT, ClockSettings()], ids=["declared", "measured"])
+X, Y, Z = Value('"x"'), Value('"y"'), Value('"z"')
 
 
 @pytest.mark.parametrize("is_dequeued", [True, False])
@@ -47,9 +54,23 @@ class Suspended(Played):
 
     stood_still_s = 0.0
 
+    def suspend(self, seconds: float) -> None:
+        """Time passes, of which f4's wall clock tells alone."""
+        self.stood_still_s += seconds
+        self.sleep(int(seconds * 1e6))
+
+    def know_clocks(self, *fronts: str) -> None:
+        """These front ends have measured all clocks."""
+        for front in fronts:
+            self.start(front, Read(REGISTER), f"{front} knows", is_noted=False)
+            self.settle()
+
     def _now(self, front: str = "") -> Now:
         now = super()._now(front)
         return Now(now.mono_s - self.stood_still_s, now.wall_us) if front == "f4" else now
+
+    def _pass_until(self, front: str, mono_s: float) -> None:
+        super()._pass_until(front, mono_s + (self.stood_still_s if front == "f4" else 0.0))
 
 
 def test_an_answer_from_before_a_burial_is_none_for_a_machine_that_was_suspended() -> None:
@@ -99,3 +120,107 @@ def test_a_backup_brings_no_forgotten_key_back_though_somebody_has_asked_for_it_
     for other in ("r2", "r3"):
         hand.at(f"reads{other}", Read(KEY), "r1", other)
     hand.judge()
+
+
+def recovering_while_suspended(hand: Suspended) -> None:
+    """Enq(x) of f4 has reached r1 alone, x is taken, and the others refuse Enq(x). f4 asks what became of it, and is suspended until that is
+    forgotten; then it goes on."""
+    hand.at("f2", Dequeue(QUEUE), *hand.replicas)
+    hand.carry_commits("f2", *hand.replicas)
+    hand.carry("f4", "r2", "r3")
+    hand.drop("f4")
+    hand.go_until(Collect, "f4")
+    hand.drop("f4")
+    with hand.stopped("f4"):
+        hand.suspend(hand.document.memory_s + 1)
+        hand.ask("f1", Enqueue(QUEUE, (Z,)))
+        hand.ask("f3", Dequeue(QUEUE))
+        hand.carry_commits("f3", *hand.replicas)
+
+
+@CLOCKS
+def test_one_fresh_answer_does_not_tell_how_long_a_machine_was_suspended(clock: ClockSettings) -> None:
+    """What is old goes by what was measured before, until most replicas have answered anew. Where one replica is enough to read, its answer came
+    first: x counted as void, was stored anew, and taken twice."""
+    hand = Suspended({"Enq/Ok": (0, 3), "Deq/Ok": (1, 3)}, clock=clock)
+    hand.know_clocks("f4", "f1", "f2", "f3")
+    hand.start("f4", Enqueue(QUEUE, (X,)), "x")
+    hand.reach("f4", "r1")
+    hand.at("f3", Enqueue(QUEUE, (Y,)), *hand.replicas)
+    hand.fence("r2")
+    recovering_while_suspended(hand)
+    while "x" not in hand.outcomes:
+        has_other = any(not isinstance(packet.send.request, Collect) for packet in hand.of("f4"))
+        hand.move("f4", *(hand.replicas if has_other else ("r3",)))
+    hand.judge()
+
+
+def test_a_suspended_machine_does_nothing_anew_where_clocks_had_been_ahead() -> None:
+    """Stamps of this queue are an hour ahead, so that none looks old; no clock steps while anything is under way."""
+    hand = Suspended()
+    hand.wall_errors_us = dict.fromkeys([*hand.replicas, "f0", "f1", "f2", "f3", "f4"], 3_600_000_000)
+    hand.ask("f0", Enqueue(QUEUE, (Y,)))
+    hand.ask("f0", Dequeue(QUEUE))
+    hand.carry_commits("f0", *hand.replicas)
+    hand.wall_errors_us = {}
+    hand.sleep(60_000_000)
+    hand.know_clocks("f4", "f2")
+    hand.start("f4", Enqueue(QUEUE, (X,)), "x")
+    hand.go_until(Append, "f4", *hand.replicas)
+    hand.packets = [packet for packet in hand.packets if isinstance(packet.send.request, Append)]
+    hand.reach("f4", "r1")
+    recovering_while_suspended(hand)
+    while "x" not in hand.outcomes:
+        hand.move("f4", *hand.replicas)
+    hand.judge()
+
+
+@CLOCKS
+def test_a_keyed_enqueue_that_is_repeated_by_a_suspended_machine(clock: ClockSettings) -> None:
+    """The repeat begins within the retry window. When its first message goes out, nobody remembers the key, and the entry is younger than that."""
+    hand = Suspended(clock=clock)
+    hand.know_clocks("f4")
+    hand.start("f0", Enqueue(QUEUE, (X,), "k"), "x")
+    while hand.of("f0"):
+        hand.arrive("f0")
+    assert hand.ask("f2", Dequeue(QUEUE)) == (X,)
+    hand.carry_commits("f2", *hand.replicas)
+    hand.sleep(29_000_000)
+    hand.start("f4", Enqueue(QUEUE, (X,), "k"), "again")
+    hand.drop("f4")
+    with hand.stopped("f4"):
+        hand.suspend(hand.document.memory_s - 28.0)
+        for replica in hand.replicas.values():
+            window_s = hand.document.memory_s
+            pruning = Pruning(Tombstones(), lag_s=hand.document.limits.payloads_s, window_s=window_s)
+            now_s = hand._now().mono_s
+            for at_s in (now_s - window_s - 2, now_s, now_s, now_s):
+                pruning.round(replica.store, at_s)
+            replica.store.commit()
+            assert replica.store.reservations() == 0
+    hand.settle()
+    assert not isinstance(hand.outcomes["again"], Done)
+    assert hand.ask("f2", Dequeue(QUEUE, 5)) == ()
+
+
+@CLOCKS
+def test_a_keyed_dequeue_that_is_repeated_by_a_suspended_machine(clock: ClockSettings) -> None:
+    hand = Suspended(clock=clock)
+    hand.know_clocks("f4")
+    for item in (X, Y, Z):
+        hand.ask("f2", Enqueue(QUEUE, (item,)))
+    hand.carry_commits("f2", *hand.replicas)
+    assert hand.ask("f0", Dequeue(QUEUE, key="k")) == (X,)
+    hand.carry_commits("f0", *hand.replicas)
+    hand.sleep(29_000_000)
+    hand.start("f4", Dequeue(QUEUE, key="k"), "again")
+    hand.drop("f4")
+    with hand.stopped("f4"):
+        hand.suspend(hand.document.memory_s - 25)
+        assert hand.ask("f3", Dequeue(QUEUE, key="another")) == (
+            Y,
+        )  # The key is forgotten as this is decided.
+        hand.carry_commits("f3", *hand.replicas)
+    hand.settle()
+    assert not isinstance(hand.outcomes["again"], Done)
+    assert hand.ask("f2", Dequeue(QUEUE, 5)) == (Z,)
