@@ -233,12 +233,13 @@ def _rows(source: Log, name: str) -> Iterator[Row]:
 
 
 def merged(states: Sequence[ObjectState]) -> ObjectState:
-    """The highest of each promise, and the summary of the highest ballot: what an initial quorum of all would read."""
+    """The highest of each promise, and the summary of the highest ballot: what an initial quorum of all would read. The lost one alone may have been
+    fenced for that summary: what others never had must not be stored below its horizon."""
     accepted = max(states, key=lambda state: state.accepted)
     committed = max(states, key=lambda state: state.committed)
     return ObjectState(
         name=accepted.name,
-        fence=max(state.fence for state in states),
+        fence=max(accepted.summary.horizon, *(state.fence for state in states)),
         promised=max(state.promised for state in states),
         accepted=accepted.accepted,
         summary=accepted.summary,

@@ -104,25 +104,27 @@ def _changed(before: ObjectState, after: ObjectState) -> list[Effect]:
 
 
 def _append(request: Append, state: ObjectState, log: Log) -> Handled:
-    if _is_in_doubt(request, state, log):
+    doubtful = _in_doubt(request, state, log)
+    if doubtful and request.attempt != "repair":
         return Refused(
             "too-old", "this store was made from others, and does not know what the lost one answered"
         ), []
-    here = log.stored(request.object, [entry.t for entry in request.entries])
+    here = log.stored(request.object, [entry.t for entry in request.entries]) - doubtful
     fence = state.fence
-    new = {entry.t: entry for entry in request.entries if entry.t > fence and entry.t not in here}
-    stored = tuple(entry.t > fence or entry.t in here for entry in request.entries)
+    new = {entry.t: entry for entry in request.entries if entry.t > fence and entry.t not in here | doubtful}
+    stored = tuple(entry.t in new or entry.t in here for entry in request.entries)
     effects: list[Effect] = [PutRows(request.object, tuple(new.values()))] if new else []
     if effects and log.state(request.object) is None:
         effects.append(PutState(state))
     return Appended(_status(state), stored), effects
 
 
-def _is_in_doubt(request: Append, state: ObjectState, log: Log) -> bool:
-    """Whether an entry is asked for of which a lost store may have answered something else: it must be said neither that it is stored, or
-    what never took effect would be told as done, nor that it is not, or what was taken would be stored anew."""
+def _in_doubt(request: Append, state: ObjectState, log: Log) -> set[Timestamp]:
+    """Entries that are asked for of which a lost store may have answered something else: it must be said neither that they are stored, or
+    what never took effect would be told as done, nor to their own operation that they are not, or what was taken would be stored anew. Who
+    repairs what he read stores nothing anew, and has it decided."""
     old = [entry.t for entry in request.entries if entry.t <= state.made_upto]
-    return bool(old) and not all(row.complete for row in log.wanted(request.object, old))
+    return {row.entry.t for row in log.wanted(request.object, old) if not row.complete} if old else set()
 
 
 def _collect(request: Collect, state: ObjectState, log: Log, bounds: Bounds) -> Handled:

@@ -103,11 +103,14 @@ def entry_of(part: Entry | Leased) -> Entry:
     return part.entry if isinstance(part, Leased) else part
 
 
-def filled(plan: Plan, handed: Handed, payloads: Mapping[Timestamp, Value], *, is_unchanged: bool) -> Plan:
+def filled(
+    plan: Plan, handed: Handed, payloads: Mapping[Timestamp, Value], before: Summary, whole_bytes_max: int
+) -> Plan:
     """The plan with these payloads in the entries that it delivers (`handed`), adopts, keeps or tells of.
 
-    `is_unchanged`: its summary is the one at hand, which must stay what it is.
+    `before`: the summary at hand, which must stay what it is; of what it remembers nothing becomes heavier.
     """
+    is_unchanged = plan.summary == before
 
     def fill(part: Any) -> Any:
         if not isinstance(part, Entry):
@@ -115,12 +118,20 @@ def filled(plan: Plan, handed: Handed, payloads: Mapping[Timestamp, Value], *, i
         return Entry(part.id, part.t, payloads[part.t]) if part.t in payloads else part
 
     ambiguous = {entry_id for entry_id, _ in plan.summary.ambiguous}
+    earlier = {known.id for known in before.recent}
+    kept_bytes = payload_bytes([entry for known in plan.summary.recent for entry in known.taken])
 
     def remembered(decision: Decision) -> Decision:
-        """With the payloads of what may not be complete: too few logs may have it for a repeat."""
-        return replace(
-            decision, taken=tuple(fill(each) if each.id in ambiguous else each for each in decision.taken)
-        )
+        """With the payloads of what may not be complete, as far as there is room: too few logs may have it for a repeat."""
+        nonlocal kept_bytes
+        if decision.id in earlier:
+            return decision
+        whole = tuple(fill(each) if each.id in ambiguous else each for each in decision.taken)
+        more_bytes = payload_bytes(whole) - payload_bytes(decision.taken)
+        if kept_bytes and kept_bytes + more_bytes > whole_bytes_max:
+            return decision
+        kept_bytes += more_bytes
+        return replace(decision, taken=whole)
 
     results = {place: tuple(map(fill, parts)) for place, parts in handed.items()}
     summary = replace(

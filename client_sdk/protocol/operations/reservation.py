@@ -62,8 +62,10 @@ def agree(
 
 def may_be_agreed(expired: Expired, choice: QuorumChoice) -> bool:
     """Whether an initial quorum may hold the entries of an operation that has come no further. Then a repeat may be done at their timestamps,
-    before all that was done meanwhile: it is not certain that the operation took no effect."""
-    return choice.initial_of_kind(Kind.DECIDE).is_met_by(expired.reached)
+    before all that was done meanwhile: it is not certain that the operation took no effect. Nor where all but one may: a new store in place of that one
+    takes from them what all of them hold."""
+    is_all_but_one = len(expired.reached) + 1 >= len(choice.votes) > 1
+    return is_all_but_one or choice.initial_of_kind(Kind.DECIDE).is_met_by(expired.reached)
 
 
 def ask(

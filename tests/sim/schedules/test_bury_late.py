@@ -150,6 +150,7 @@ def test_a_recovery_that_comes_to_its_turn_after_the_burial_brings_nothing_back(
     hand.vanish("f9")
     hand.carry("f1", "r2")
     under_way, hand.packets = hand.packets, []
+    hand.at("f5", Read(KEY), *hand.replicas)  # It took effect.
     hand.at("f3", Write(KEY, None), *hand.replicas)
     hand.carry_commits("f3", *hand.replicas)
     with hand.stopped("f1"):

@@ -123,7 +123,7 @@ def test_payloads_are_needed_of_what_is_delivered_adopted_or_kept() -> None:
 def test_each_place_of_a_plan_gets_its_payload() -> None:
     payloads = {at(us): Value(str(us)) for us in (1, 3, 4, 5, 6)}
     plan = Plan(ALL, {0: HANDED[0], 1: True, 2: HANDED[2]}, [bare(5), "Acquire();Ok(6)"])
-    full = filled(plan, HANDED, payloads, is_unchanged=False)
+    full = filled(plan, HANDED, payloads, NOTHING, 0)
     assert not missing_in(full.summary, {0: full.results[0], 2: full.results[2]})
     assert full.summary.leases == (Leased(entry(3), deliveries=1),)
     assert full.results == {0: (entry(5),), 1: True, 2: (Leased(entry(6)), entry(7))}
@@ -134,7 +134,7 @@ def test_a_summary_that_is_not_changed_stays_what_it_is() -> None:
     """It is at replicas under its ballot already, and two summaries of one ballot would be two decisions."""
     summary = Summary(at(9), adopted=(bare(1),), ambiguous=((at(2), ballot(3)),))
     plan = Plan(summary, {0: (bare(1),)}, [])
-    full = filled(plan, {0: (bare(1),)}, {at(1): Value("1")}, is_unchanged=True)
+    full = filled(plan, {0: (bare(1),)}, {at(1): Value("1")}, summary, 0)
     assert full.summary is summary
     assert full.results == {0: (entry(1),)}
     assert full.summary.adopted[0].value is UNSET
