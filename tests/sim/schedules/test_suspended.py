@@ -122,6 +122,53 @@ def test_a_backup_brings_no_forgotten_key_back_though_somebody_has_asked_for_it_
     hand.judge()
 
 
+class Paused(Suspended):
+    """A world in which a virtual machine was paused: both clocks of f4 stood still, and are as far behind when it goes on."""
+
+    def _now(self, front: str = "") -> Now:
+        now = super()._now(front)
+        return Now(now.mono_s, now.wall_us - int(self.stood_still_s * 1e6)) if front == "f4" else now
+
+
+def test_a_paused_machine_hears_of_the_time_from_the_replicas() -> None:
+    """Neither of its clocks tells that its entry is older than anything that is remembered; the answers do that show it no more."""
+    hand = Paused(clock=ClockSettings())
+    hand.know_clocks("f4", "f1", "f2", "f3")
+    hand.start("f4", Enqueue(QUEUE, (X,)), "x")
+    hand.reach("f4", "r1")
+    recovering_while_suspended(hand)
+    while "x" not in hand.outcomes:
+        hand.move("f4", *hand.replicas)
+    hand.judge()
+
+
+def test_a_paused_machine_brings_no_forgotten_key_back() -> None:
+    """As above: the key looks as if nothing had ever been stored."""
+    hand = Paused(clock=ClockSettings())
+    hand.know_clocks("f4", "f1", "f2", "f3")
+    hand.start("f4", Write(KEY, X), "put")
+    hand.reach("f4", "r1")
+    hand.at("f2", CompareAndSet(KEY, Y, X), *hand.replicas)
+    hand.carry_commits("f2", *hand.replicas)
+    hand.carry("f4", "r2", "r3")
+    hand.drop("f4")
+    hand.go_until(Collect, "f4")
+    hand.drop("f4")
+    hand.at("f1", Read(KEY), *hand.replicas)
+    hand.at("f3", Write(KEY, None), *hand.replicas)
+    hand.carry_commits("f3", *hand.replicas)
+    begun_us = hand.now_us
+    with hand.stopped("f4"):
+        hand.grow_old()
+        hand.ripen(KEY)
+        hand.bury(KEY)
+        hand.stood_still_s = (hand.now_us - begun_us) / 1e6
+    while "put" not in hand.outcomes:
+        hand.move("f4", *hand.replicas)
+    hand.at("f1", Read(KEY), *hand.replicas)
+    hand.judge()
+
+
 def recovering_while_suspended(hand: Suspended) -> None:
     """Enq(x) of f4 has reached r1 alone, x is taken, and the others refuse Enq(x). f4 asks what became of it, and is suspended until that is
     forgotten; then it goes on."""
@@ -224,3 +271,32 @@ def test_a_keyed_dequeue_that_is_repeated_by_a_suspended_machine(clock: ClockSet
     hand.settle()
     assert not isinstance(hand.outcomes["again"], Done)
     assert hand.ask("f2", Dequeue(QUEUE, 5)) == (Z,)
+
+
+def test_what_is_late_is_not_decided_together_with_newer_ones_where_clocks_step_back() -> None:
+    """As `recovery_that_a_newer_operation_carries_along` of the planted mistakes; then all clocks step back by as long as f1 was stopped."""
+    hand = Played()
+    hand.start("f1", Enqueue(QUEUE, (X,)), "x")
+    hand.reach("f1", "r1")
+    hand.at("f2", Dequeue(QUEUE), *hand.replicas)
+    hand.carry_commits("f2", *hand.replicas)
+    hand.carry("f1", "r2", "r3")
+    hand.drop("f1")
+    hand.go_until(Collect, "f1")
+    hand.start("f9", Dequeue(QUEUE), "other", is_noted=False)
+    hand.reach("f9", "r2", "r3")
+    hand.vanish("f9")
+    hand.carry("f1", "r2")
+    hand.grow_old()
+    back_us = 2_000_000 - int((hand.document.memory_s + 1) * 1e6)
+    hand.wall_errors_us = dict.fromkeys((*hand.replicas, "f1", "f3", "f4", "end"), back_us)
+    hand.at("f3", Enqueue(QUEUE, (Y,)), "r1", "r3")
+    hand.at("f4", Dequeue(QUEUE), "r1", "r3")
+    hand.carry_commits("f4", "r1", "r3")
+    hand.start("f1", Dequeue(QUEUE), "new")
+    hand.carry("f1", "r3")
+    for replica in ("r1", "r3") * 6:
+        if any(packet.send.replica == replica for packet in hand.of("f1")):
+            hand.carry("f1", replica)
+    hand.settle()
+    hand.judge()
