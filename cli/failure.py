@@ -26,3 +26,9 @@ class Usage(Failure):
     """The command line, or a file that it names, is wrong."""
 
     exit_code = EXIT_USAGE
+
+
+class PartlyDone(Failure):
+    """Some of what was asked is done: to ask again would do it twice."""
+
+    exit_code = EXIT_UNKNOWN

@@ -60,10 +60,11 @@ def answer(as_json: bool, data: Any, text: str = "") -> None:
     try:
         if line:
             print(line, flush=True)
-    except OSError as error:
+    except (OSError, UnicodeEncodeError) as error:
         say(line)
+        why = error.strerror if isinstance(error, OSError) else f"its encoding is {error.encoding}"
         raise AnswerLost(
-            f"The answer could not be written to standard output ({error.strerror}): it stands above. What was asked is done."
+            f"The answer could not be written to standard output ({why}): it stands above. What was asked is done."
         ) from None
 
 

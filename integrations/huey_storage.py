@@ -89,6 +89,10 @@ class QuorateStorage(BaseStorage):  # type: ignore[misc]  # huey ships no types
         self._client: Client | None = None
         self._doubtful: Final[dict[str, tuple[str, str]]] = {}
         """Scheduled tasks that this process may have taken: the token and the data of the attempt, by key."""
+        self._scheduler: int | None = None
+        """The thread that reads the schedule, and then adds what it took to the queue."""
+        self._unqueued: Final[list[bytes]] = []
+        """What that thread certainly could not add, which huey logs and forgets: it is read of the schedule again."""
 
     def close(self) -> bool:
         """Close the connections; the next use makes new ones, also in a forked process."""
@@ -107,7 +111,12 @@ class QuorateStorage(BaseStorage):  # type: ignore[misc]  # huey ships no types
                 f"priority {priority}: a Quorate queue is first in, first out, so leave priorities out, "
                 "or use one huey for each priority"
             )
-        self._tasks.enqueue(_text(data))
+        try:
+            self._tasks.enqueue(_text(data))
+        except QuorateError as error:
+            if error.definite and threading.get_ident() == self._scheduler:
+                self._unqueued.append(data)
+            raise
 
     def dequeue(self) -> bytes | None:
         """Take a task; None when there is none within `wait_s`. It is taken for good: huey acknowledges nothing."""
@@ -141,7 +150,8 @@ class QuorateStorage(BaseStorage):  # type: ignore[misc]  # huey ships no types
         until then is returned, and the rest stays.
         """
         late_s = time.monotonic() + self._deadline_s
-        taken: list[bytes] = []
+        self._scheduler = threading.get_ident()
+        taken, self._unqueued[:] = list(self._unqueued), []
         try:
             self._settle_doubtful(taken)
             for key, text in self._due(ts):

@@ -32,6 +32,7 @@ from ..client_sdk import (
     Closed,
     OutcomeUnknown,
     Queue,
+    QuorateError,
     RefusedByReplicas,
     Unavailable,
     connect,
@@ -53,6 +54,10 @@ _UNREADABLE: Final = (ValueError, TypeError, AttributeError, LookupError, Arithm
 """What Kombu's JSON and codecs raise for what they do not know."""
 
 _logger: Final = logging.getLogger("quorate.kombu")
+
+_declared: Final[dict[str, virtual.BrokerState]] = {}
+"""By cluster, what this process has declared: where Kombu connects again, it declares nothing again, and what is published would be dropped
+without a word."""
 
 
 class QoS(virtual.QoS):  # type: ignore[misc]  # Kombu has no types for it
@@ -106,6 +111,11 @@ class Channel(virtual.Channel):  # type: ignore[misc]  # as above
     def __init__(self, connection: "Transport", **kwargs: Any) -> None:
         super().__init__(connection, **kwargs)
         self._no_ack: Final[set[str]] = set()
+        self._added = 0
+        """To how many queues the message that is being published was added."""
+        self._told: Final[dict[str, tuple[str, Callable[[Message], Any]]]] = {}
+        """By consumer tag its queue, and what is told of a message. Kombu keeps these by queue alone, for all channels of a connection: a message would
+        be handed to another channel's consumer, and its acknowledgement end the lease that this one has under the same tag."""
 
     def exchange_declare(self, exchange: str | None = None, type: str = "direct", **kwargs: Any) -> None:
         """Declare a direct or topic exchange, for this process."""
@@ -167,6 +177,7 @@ class Channel(virtual.Channel):  # type: ignore[misc]  # as above
     ) -> None:
         """Deliver this queue's messages to `callback`, ahead of what it asks for as the prefetch count says."""
         super().basic_consume(queue, no_ack, callback, consumer_tag, **kwargs)
+        self._told[consumer_tag] = queue, self.connection._callbacks[queue]
         if no_ack:
             self._no_ack.add(queue)
         self.qos.leases.watch(queue)
@@ -175,6 +186,7 @@ class Channel(virtual.Channel):  # type: ignore[misc]  # as above
         """Deliver no more; messages that were taken ahead and not delivered go back."""
         queue = self._tag_to_queue.get(consumer_tag)
         super().basic_cancel(consumer_tag)
+        self._told.pop(consumer_tag, None)
         if queue is not None and queue not in self._active_queues:
             self._no_ack.discard(queue)
             self.qos.leases.unwatch(queue)
@@ -191,13 +203,29 @@ class Channel(virtual.Channel):  # type: ignore[misc]  # as above
             raise NotImplementedError("multiple=True: acknowledge each message by itself")
         super().basic_ack(delivery_tag)
 
+    def basic_publish(self, message: Message, exchange: str, routing_key: str, **kwargs: Any) -> Any:
+        """Add a message to all queues that it is for. Where some have it when another one cannot, nobody may repeat all of it."""
+        self._added = 0
+        try:
+            return super().basic_publish(message, exchange, routing_key, **kwargs)
+        except QuorateError as error:
+            if not self._added or not error.definite:
+                raise
+            raise OutcomeUnknown(
+                f"{self._added} of several queues have the message, and then: {error}"
+            ) from error
+
     def deliver_next(self) -> bool:
         """Hand the next message that arrived to its consumer; whether there was one."""
         held = self.qos.leases.next_ready()
         raw = self._opened(held, held.queue in self._no_ack) if held is not None else None
         if held is None or raw is None:
             return False
-        self.connection._deliver(raw, held.queue)
+        told = next((tell for queue, tell in self._told.values() if queue == held.queue), None)
+        if told is None:  # It was cancelled meanwhile.
+            self.qos.leases.end(held.tag, Ending.RELEASE)
+            return False
+        told(raw)
         return True
 
     def _opened(self, held: Held, no_ack: bool) -> Message | None:
@@ -255,10 +283,11 @@ class Channel(virtual.Channel):  # type: ignore[misc]  # as above
                 self.connection.queue(queue).enqueue(
                     json.loads(dumps(message)), expires_s=expires_s, deadline_s=self.connection.publish_s
                 )
-        except Unavailable as error:
+            self._added += 1
+        except (Unavailable, Closed) as error:
             if error.definite:
                 raise
-            # Kombu repeats what is Unavailable. This may have been added, so who called must say.
+            # Kombu repeats what is Unavailable or Closed. This may have been added, so who called must say.
             raise OutcomeUnknown(str(error)) from error
 
     def _size(self, queue: str) -> int:
@@ -309,6 +338,7 @@ class Transport(virtual.Transport):  # type: ignore[misc]  # as above
     def establish_connection(self) -> "Transport":
         """Connect. Raises BadInput, BadCluster and RefusedByReplicas, which are not tried again, and Unavailable, which is."""
         self.address = address_of(self.client)
+        self.state = _declared.setdefault(self.address.cluster, virtual.BrokerState())
         with _advice():
             self._cluster = connect(
                 self.address.cluster,

@@ -5,7 +5,8 @@ from typing import Annotated, Final
 
 import typer
 
-from ..failure import Usage
+from ...client_sdk import QuorateError
+from ..failure import PartlyDone, Usage
 from ..groups import Group
 from ..values import compact, compact_lines, parse_one, parse_value, parse_words
 from .asking import Answer, Asked, asking, shown
@@ -54,7 +55,14 @@ def enqueue(asked: Asked, values: Values) -> Answer:
         raise Usage("Standard input holds no value: nothing was enqueued.")
     queue = asked.queue
     for start in range(0, len(parsed), BATCH):
-        queue.enqueue_many(parsed[start : start + BATCH])
+        try:
+            queue.enqueue_many(parsed[start : start + BATCH])
+        except QuorateError as error:
+            if start:
+                raise PartlyDone(
+                    f"The first {start} of {len(parsed)} values were enqueued, and then: {error}"
+                ) from None
+            raise
     return Answer({"enqueued": len(parsed)})
 
 

@@ -16,7 +16,7 @@ from huey.tests.base import BaseTestCase
 from huey.tests.test_storage import StorageTests
 
 from quorate.cli.cluster.local_cluster import LocalCluster
-from quorate.client_sdk import BadInput, Dictionary, OutcomeUnknown, Unavailable
+from quorate.client_sdk import BadInput, Dictionary, OutcomeUnknown, Queue, Unavailable
 from quorate.integrations.huey_storage import QuorateHuey, QuorateStorage
 from tests.unit.client_sdk.loopback import cluster_of
 from tests.unit.client_sdk.scripted import document_of
@@ -154,6 +154,32 @@ def test_a_task_whose_taking_had_an_unknown_outcome_is_taken_once(
     assert another(storage).scheduled_items() == [b"2"]
     assert storage.read_schedule(NOON + 5 * SECOND) == [b"1", b"2"]
     assert storage.read_schedule(NOON + 5 * SECOND) == []
+
+
+def test_what_was_taken_of_the_schedule_and_certainly_not_added_is_read_again(
+    storage: QuorateStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """huey writes to its log that it could not add a task, and forgets it."""
+    storage.add_to_schedule(b"a", NOON)
+
+    def unavailable(*_: Any, **__: Any) -> None:
+        raise Unavailable("no quorum", definite=True)
+
+    def unknown(*_: Any, **__: Any) -> None:
+        raise OutcomeUnknown("no quorum")
+
+    for _ in range(2):
+        assert storage.read_schedule(NOON) == [b"a"]
+        with monkeypatch.context() as patch:
+            patch.setattr(Queue, "enqueue", unavailable)
+            with pytest.raises(Unavailable):
+                storage.enqueue(b"a")
+    assert storage.read_schedule(NOON) == [b"a"]
+    with monkeypatch.context() as patch:
+        patch.setattr(Queue, "enqueue", unknown)
+        with pytest.raises(OutcomeUnknown):
+            storage.enqueue(b"a")
+    assert storage.read_schedule(NOON) == [], "it may be in the queue, and huey runs a task at most once"
 
 
 def test_an_error_before_anything_was_taken_comes_through(

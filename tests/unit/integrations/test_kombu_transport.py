@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from kombu import Connection, Exchange, Producer, Queue
 
-from quorate.client_sdk import Client
+from quorate.client_sdk import Client, Closed, OutcomeUnknown, Unavailable
+from quorate.client_sdk import Queue as SdkQueue
 from tests.system.harness import until_now
 from tests.unit.integrations.kombu_reader import (
     LEASE_S,
@@ -335,3 +336,87 @@ def test_a_forked_child_gives_nothing_back_and_waits_for_nothing(
         message.ack()
     until_settled(client, queue)
     assert [message.delivery_info["redelivered"] for message in reader.got] == [False, False]
+
+
+def test_a_channel_that_connects_again_knows_what_was_declared(
+    connected: Connect, client: Client, queue: Queue
+) -> None:
+    """Kombu connects again after each call that is Unavailable; what is published then has nobody to declare its queue."""
+    connection = connected()
+    queue(connection.default_channel).declare()
+    producer = Producer(connection.default_channel, exchange=queue.exchange, routing_key=queue.name)
+    connection.collect()
+    connection.ensure_connection()
+    producer.revive(connection.default_channel)
+    producer.publish("x", retry=True)
+    assert client.queue(queue.name).size() == 1
+
+
+def test_what_may_have_been_added_as_the_client_was_closed_is_not_published_again(
+    connected: Connect, client: Client, queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connection, enqueue = connected(), SdkQueue.enqueue
+
+    def closed(handle: SdkQueue, *args: Any, **kwargs: Any) -> None:
+        enqueue(handle, *args, **kwargs)
+        raise Closed("the client was closed during the operation", definite=False)
+
+    monkeypatch.setattr(SdkQueue, "enqueue", closed)
+    producer = Producer(connection.default_channel)
+    with pytest.raises(OutcomeUnknown):
+        producer.publish(
+            "x", exchange="", routing_key=queue.name, retry=True, retry_policy={"max_retries": 1}
+        )
+    assert client.queue(queue.name).size() == 1
+
+
+def test_what_one_of_two_queues_has_is_not_published_again(
+    connected: Connect, client: Client, queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = Queue(f"{queue.name}-other", queue.exchange, routing_key=queue.name)
+    connection, enqueue, added = connected(), SdkQueue.enqueue, list[str]()
+
+    def second_is_unavailable(handle: SdkQueue, *args: Any, **kwargs: Any) -> None:
+        if added:
+            raise Unavailable("no quorum", definite=True)
+        added.append(handle.name)
+        enqueue(handle, *args, **kwargs)
+
+    for each in (queue, other):
+        each(connection.default_channel).declare()
+    monkeypatch.setattr(SdkQueue, "enqueue", second_is_unavailable)
+    producer = Producer(connection.default_channel, exchange=queue.exchange, routing_key=queue.name)
+    with pytest.raises(OutcomeUnknown, match="1 of several queues"):
+        producer.publish("x", retry=True, retry_policy={"max_retries": 1})
+    assert client.queue(queue.name).size() + client.queue(other.name).size() == 1
+
+
+def test_two_channels_of_a_connection_acknowledge_what_each_was_given(
+    connected: Connect, client: Client, queue: Queue
+) -> None:
+    """Tags are counted by channel: what one was given must not be handed to the other's consumer."""
+    connection = connected()
+    readers = [Reader(connection, queue, most=1), Reader(connection, queue, most=1)]
+    send(connected(), queue, "a", "b")
+
+    def have_come() -> bool:
+        readers[0].drain()
+        return all(reader.got for reader in readers)
+
+    until_now(have_come, "one message for each", deadline_s=WAIT_S)
+    for reader in readers:
+        (message,) = reader.got
+        assert message.channel is reader.channel
+        message.ack()
+    until_settled(client, queue)
+
+
+def test_who_cancels_takes_nothing_from_another_channel(
+    connected: Connect, client: Client, queue: Queue
+) -> None:
+    connection = connected()
+    first, second = Reader(connection, queue), Reader(connection, queue)
+    second.consumer.cancel()
+    send(connected(), queue, "a")
+    first.until(1)[0].ack()
+    until_settled(client, queue)

@@ -147,6 +147,31 @@ def test_where_nobody_can_be_told_the_exit_code_tells(run: Run, cluster: LocalCl
     assert wrong.returncode == 2
 
 
+def test_what_standard_output_has_no_signs_for_is_no_certain_failure(run: Run, cluster: LocalCluster) -> None:
+    """It was taken, and shown nowhere but as an exception's trace: exit code 1 would say that the item certainly still waits."""
+    assert run("queue", "unsigned", "enqueue", '"\N{EURO SIGN}"').returncode == 0
+    taken = quorate_redirected(cluster, "queue unsigned dequeue", PYTHONIOENCODING="ascii:strict")
+    assert taken.returncode == 3
+    shown, told = taken.stderr.splitlines()
+    assert json.loads(shown) == "\N{EURO SIGN}"
+    assert "its encoding is ascii" in told
+
+
+def test_values_of_which_the_first_were_enqueued_are_no_certain_failure(
+    run: Run, cluster: LocalCluster
+) -> None:
+    """Exit code 1 or 2 would say that nothing was: who corrects the last one, and sends all again, would have the first twice."""
+    long = json.dumps("x" * cluster.document.limits.value_bytes_max)
+    lines = "\n".join([*map(str, range(600)), long])
+    place = str(cluster.document_path)
+    done = quorate("queue", "partly", "enqueue", "-", "--json", stdin=lines, QUORATE_CLUSTER=place)
+    assert done.returncode == 3
+    told = json.loads(done.stdout)
+    assert told["definite"] is False
+    assert told["error"].startswith("The first 500 of 601 values were enqueued")
+    assert run("queue", "partly", "size").stdout == "500\n"
+
+
 def test_a_full_pipe_that_does_not_block_is_waited_for(run: Run, cluster: LocalCluster) -> None:
     """Items were taken, and left out of the answer without a word."""
     items = [f"{number}" * 2000 for number in range(9)]
@@ -174,10 +199,10 @@ def test_standard_streams_may_be_closed(run: Run, cluster: LocalCluster) -> None
     assert (refused.returncode, refused.stdout) == (2, "")
 
 
-def quorate_redirected(cluster: LocalCluster, words: str) -> subprocess.CompletedProcess[str]:
+def quorate_redirected(cluster: LocalCluster, words: str, **more: str) -> subprocess.CompletedProcess[str]:
     """The command as a shell runs it, with what the words say of its standard streams."""
     command = f"{shlex.quote(sys.executable)} -m quorate.cli.main {words}"
-    environment = os.environ | {"QUORATE_CLUSTER": str(cluster.document_path)}
+    environment = os.environ | {"QUORATE_CLUSTER": str(cluster.document_path)} | more
     return subprocess.run(
         command, shell=True, capture_output=True, text=True, timeout=TIMEOUT_S, check=False, env=environment
     )
