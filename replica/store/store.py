@@ -392,9 +392,9 @@ class Store:
         self._rows, self._marks, self._states = [], {}, {}
         self._collected, self._deleted = {}, {}
         self._objects.clear()
+        self.held.rollback()  # What is in memory first: the database may fail.
         self._database.rollback()
         self._load_counters()
-        self.held.rollback()
         self._use.load()
 
     def give_back_space(self) -> None:

@@ -238,6 +238,20 @@ def test_transaction_that_fails_leaves_nothing_behind_and_the_next_one_works(sto
     assert not store.collected
 
 
+def test_nothing_is_held_of_a_transaction_that_is_undone_though_the_disk_fails_again(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The committer goes on where the error passes; what it held in memory must be what is on disk."""
+    store.apply([PutReservation("queue/a", "k", Reservation())])
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            store, "_load_counters", lambda: (_ for _ in ()).throw(StorageFailed("full", passing=True))
+        )
+        with pytest.raises(StorageFailed):
+            store.rollback()
+    assert store.reservations() == 0
+
+
 def test_full_disk_fails_the_transaction_as_passing_and_later_ones_succeed(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
