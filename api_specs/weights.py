@@ -26,7 +26,7 @@ from .messages import (
     Reserved,
     Scanned,
 )
-from .values import payload_bytes, text_bytes
+from .values import BRACKET_BYTES, payload_bytes, text_bytes
 
 REPLY_BYTES: Final = 200
 """What a reply weighs besides its entries."""
@@ -59,14 +59,24 @@ def weight(reply: Reply) -> int:
 
 def summary_bytes(summary: Summary) -> int:
     """About how many bytes a summary takes."""
-    if summary.value is None:
-        return _encoded_bytes(summary)
-    return text_bytes(summary.value) + _encoded_bytes(replace(summary, value=None))
+    return weighed(summary)[0]
+
+
+def weighed(summary: Summary) -> tuple[int, int]:
+    """About how many bytes a summary takes, and how much work it is to check and write what it carries, as `work_bytes` counts that."""
+    value, rest = summary.value or "", _encode(replace(summary, value=None) if summary.value else summary)
+    size = text_bytes(value) + _with_fields(rest)
+    brackets = value.count("[") + value.count("{") + rest.count(b"[") + rest.count(b"{")
+    return size, size + BRACKET_BYTES * brackets
 
 
 def _encoded_bytes(part: Any) -> int:
+    return _with_fields(_encode(part))
+
+
+def _with_fields(encoded: bytes) -> int:
     """How many bytes it takes as MessagePack, and a fifth more, which JSON needs around each field."""
-    return len(_encode(part)) * 6 // 5
+    return len(encoded) * 6 // 5
 
 
 def _entry_bytes(entry: Entry) -> int:

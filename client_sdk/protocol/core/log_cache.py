@@ -30,7 +30,7 @@ from ....api_specs.messages import (
     Status,
     Window,
 )
-from ....api_specs.weights import summary_bytes
+from ....api_specs.weights import weighed
 from ....quorums.systems.tally import Quorum
 from ....timestamps.ballot import NO_BALLOT, Ballot, term_of
 from ....timestamps.timestamp import INFINITY, ZERO, Timestamp
@@ -68,6 +68,8 @@ class LogCache:
         self.seen: dict[Timestamp, Seen] = {}
         self.pins = 0
         """Operations that need everything seen to stay: nothing is trimmed meanwhile."""
+        self.asking = 0
+        """Operations that wait for decisions."""
         self.held_until_s = 0.0
         """Until then this front end begins no decision: somebody looks whether one is made."""
         self.accepted_by: dict[str, Ballot] = {}
@@ -83,6 +85,8 @@ class LogCache:
         """The highest timestamp that was seen of the object, or given to it: of entries, fences, terms and horizons."""
         self._complete: Timestamp = ZERO
         """The newest entry that this front end itself knows to be complete: the replicas may not have heard of it yet."""
+        self.summary_work = 0
+        """What each decision carries of the object: bytes, where arrays and objects count for more."""
         self._summary_bytes = 0
         self._floors: dict[str, Timestamp] = {}
         self._incarnations: dict[str, str] = {}
@@ -293,7 +297,7 @@ class LogCache:
                 self._raise_after(summary.horizon)
 
     def _replace_summary(self, summary: Summary) -> None:
-        size = summary_bytes(summary)
+        size, self.summary_work = weighed(summary)
         self.taken += size - self._summary_bytes
         self.summary, self._summary_bytes = summary, size
 

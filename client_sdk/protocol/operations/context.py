@@ -103,14 +103,17 @@ def decide(
     """The proposer's verdict on the command; OperationFailed when it fails or the task's deadline passes."""
     if not machine.is_time_known():  # A term stamped by a wall clock that is far ahead would be refused.
         yield from read_clocks(name, task, machine, VoteCount(machine.choice_of(name).votes, 1))
-    places, size = machine.places, places_of(command, machine.cache_of(name))
+    places, cache = machine.places, machine.cache_of(name)
+    size = places_of(command, cache)
     if not (yield from places.take(task, size)):
         raise OperationFailed(
             Failed("unavailable", "it waited for its turn, and nothing was done", definite=True)
         )
+    cache.asking += 1
     try:
         return (yield from _verdict(name, command, task, machine, is_here=is_here))
     finally:
+        cache.asking -= 1
         places.give(task, size)
 
 

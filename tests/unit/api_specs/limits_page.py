@@ -149,7 +149,7 @@ FIXED = {
     ),
     "PLACES_MAX": (
         limits.PLACES_MAX,
-        "Places for what REST callers have under way at a replica, half of them for one caller: one for each operation (four for one that reads a value), for each 64 items, for each 64 KiB of values and for each 1,024 arrays and objects in them, 16 for a queue's leases or dead letters. As many for commands that wait for decisions: one for each, for each 64 items or tokens, and for each 4 KiB of arguments or state, where each array or object counts for 16 bytes more. One operation takes a quarter of all at most. Further ones wait, and callers take turns.",
+        "Places for what REST callers have under way at a replica, half of them for one caller: one for each operation (four for one that reads a value), for each 64 items, for each 64 KiB of values and for each 1,024 arrays and objects in them, 16 for a queue's leases or dead letters. As many for commands that wait for decisions: one for each, for each 64 items or tokens, and for each 4 KiB of arguments or state, where each array or object counts for 16 bytes more; the first for an object one for each 64 KiB, counted alike, that its decisions carry (eight before the first look). One operation takes a quarter of all at most. Further ones wait, and callers take turns.",
     ),
     "LISTINGS_MAX": (
         limits.LISTINGS_MAX,

@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from quorate.adts.log import NOTHING, Entry, Seen, Value
+from quorate.adts.log import NOTHING, Entry, Leased, Seen, Value
 from quorate.adts.plain_class import PlainClass
 from quorate.api_specs.commands import (
     AcquireCommand,
@@ -13,7 +13,7 @@ from quorate.api_specs.commands import (
     SettleCommand,
     SettleResult,
 )
-from quorate.client_sdk.protocol.core.log_cache import LogCache
+from quorate.client_sdk.protocol.core.log_cache import NOTHING_KNOWN, LogCache
 from quorate.client_sdk.protocol.core.rounds import SOON_S
 from quorate.client_sdk.protocol.core.values import Failed
 from quorate.client_sdk.protocol.decisions import pending
@@ -41,6 +41,7 @@ class Waiting:
         self.stage = Stage()
         self.commands = [self.command(number) for number in range(callers)]
         self.cache: LogCache = self.stage.cache_of(name)
+        self.cache.known["r1"] = NOTHING_KNOWN
         self.batches = Batches(self.commands, self.cache)
 
     def command(self, number: int, command: Command = DequeueCommand(1)) -> PendingCommand:  # noqa: B008 - a frozen value
@@ -111,6 +112,23 @@ def test_a_call_takes_places_for_its_state_and_for_one_that_was_not_seen_yet() -
     assert places_of(call, cache) == 37, "an array counts for 16 bytes more"
     cache.summary = replace(NOTHING, value=Value("{}"))
     assert places_of(call, cache) == 1
+
+
+@pytest.mark.parametrize(("item", "places"), [("x" * 1000, 17), ("[" * 500 + "]" * 500, 129)])
+def test_who_asks_first_takes_places_for_what_each_decision_carries(item: str, places: int) -> None:
+    """Four hundred peeks at queues that keep a megabyte each for leases held others up for 19 s."""
+    cache = Waiting(0).cache
+    kept = tuple(Leased(Entry(at(number), at(number), Value(item))) for number in range(1024))
+    cache._replace_summary(replace(NOTHING, leases=kept))
+    assert places_of(PeekCommand(), cache) == pytest.approx(places, rel=0.2)
+    cache.asking = 1
+    assert places_of(PeekCommand(), cache) == 1
+
+
+def test_what_an_object_carries_is_guessed_before_the_first_look() -> None:
+    cache = Waiting(0).cache
+    cache.known.clear()
+    assert places_of(PeekCommand(), cache) == 9
 
 
 def test_where_nobody_asks_the_batch_is_empty_at_once() -> None:
