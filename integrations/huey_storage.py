@@ -91,6 +91,8 @@ class QuorateStorage(BaseStorage):  # type: ignore[misc]  # huey ships no types
         """Scheduled tasks that this process may have taken: the token and the data of the attempt, by key."""
         self._scheduler: int | None = None
         """The thread that reads the schedule, and then adds what it took to the queue."""
+        self._due_there = 0
+        """How many of the tasks that it took it has not added yet: what it adds after these, as periodic tasks, was never in the schedule."""
         self._unqueued: Final[list[bytes]] = []
         """What that thread certainly could not add, which huey logs and forgets: it is read of the schedule again."""
 
@@ -111,10 +113,12 @@ class QuorateStorage(BaseStorage):  # type: ignore[misc]  # huey ships no types
                 f"priority {priority}: a Quorate queue is first in, first out, so leave priorities out, "
                 "or use one huey for each priority"
             )
+        is_due = self._due_there > 0 and threading.get_ident() == self._scheduler
+        self._due_there -= is_due
         try:
             self._tasks.enqueue(_text(data))
         except QuorateError as error:
-            if error.definite and threading.get_ident() == self._scheduler:
+            if error.definite and is_due:
                 self._unqueued.append(data)
             raise
 
@@ -163,6 +167,7 @@ class QuorateStorage(BaseStorage):  # type: ignore[misc]  # huey ships no types
             if not taken:
                 raise
             _logger.warning("read %d due tasks of the schedule, then: %s", len(taken), error)
+        self._due_there = len(taken)
         return taken
 
     def schedule_size(self) -> int:

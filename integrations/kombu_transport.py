@@ -55,7 +55,7 @@ _UNREADABLE: Final = (ValueError, TypeError, AttributeError, LookupError, Arithm
 
 _logger: Final = logging.getLogger("quorate.kombu")
 
-_declared: Final[dict[str, virtual.BrokerState]] = {}
+_declared: Final[dict[tuple[str, ...], virtual.BrokerState]] = {}
 """By cluster, what this process has declared: where Kombu connects again, it declares nothing again, and what is published would be dropped
 without a word."""
 
@@ -166,6 +166,10 @@ class Channel(virtual.Channel):  # type: ignore[misc]  # as above
             return
         self._purge(queue)
         self.state.queue_bindings_delete(queue)
+        for (
+            exchange
+        ) in self.state.exchanges.values():  # Kombu leaves it there, and this outlives the connection.
+            exchange["table"][:] = [row for row in exchange["table"] if row[2] != queue]
 
     def basic_consume(
         self,
@@ -338,7 +342,6 @@ class Transport(virtual.Transport):  # type: ignore[misc]  # as above
     def establish_connection(self) -> "Transport":
         """Connect. Raises BadInput, BadCluster and RefusedByReplicas, which are not tried again, and Unavailable, which is."""
         self.address = address_of(self.client)
-        self.state = _declared.setdefault(self.address.cluster, virtual.BrokerState())
         with _advice():
             self._cluster = connect(
                 self.address.cluster,
@@ -347,6 +350,9 @@ class Transport(virtual.Transport):  # type: ignore[misc]  # as above
                 tls=self.address.tls,
                 deadline_s=self.address.deadline_s,
             )
+        # Not by its URL: where several are named, Kombu connects again by another one.
+        document = self._cluster.document
+        self.state = _declared.setdefault((document.name, *sorted(document.votes)), virtual.BrokerState())
         connection: Transport = super().establish_connection()
         return connection
 

@@ -241,11 +241,12 @@ class FrontEnd(TimeNow):
         self._rounds.pop(number, None)
         self._report(number, outcome)
 
-    def go_alone(self, number: int, operation: Operation, deadline_s: float, alone: Alone) -> None:
-        """An operation that ran beside others goes on by itself."""
+    def go_alone(self, number: int, operation: Operation, shared: Task, alone: Alone) -> None:
+        """An operation that ran beside others, in `shared`, goes on by itself."""
         self.count("went on alone")
         self._rounds.pop(number, None)
-        task = self._task(number, deadline_s)
+        task = self._task(number, shared.deadline_s)
+        task.late_us = shared.late_us  # It began then, whatever the clock has shown since.
         task.steps = runs.ended(operation, alone.steps(task))
         self._ready.append(task)
 

@@ -82,7 +82,7 @@ def make_replacement(
         format_store(folder, new, replica_id)
         _, target = open_source(stack, new, replica_id, folder)
         stack.enter_context(whole_or_removed(folder))  # It is locked by now: no replica has it.
-        objects = fill(target, sources, old, are_current=replica_id not in sources)
+        objects = fill(target, sources, old, current=sources.keys() - {replica_id})
         for other, (identity, source) in opened.items():
             if other != replica_id:
                 target.others.put_witness(other, Witness(identity.store, source.clock, identity.born))
@@ -122,9 +122,9 @@ def open_source(
 
 
 def fill(
-    target: Store, sources: Mapping[str, Store], document: ClusterDocument, *, are_current: bool = False
+    target: Store, sources: Mapping[str, Store], document: ClusterDocument, *, current: Collection[str] = ()
 ) -> int:
-    """Put into an empty store, and commit, all that the sources (by replica) hold; the number of objects. `are_current`: none is of a backup."""
+    """Put into an empty store, and commit, all that the sources (by replica) hold; the number of objects. `current`: those that are no backups."""
     target.raise_floor(max(source.floor() for source in sources.values()))
     objects = 0
     for name in _names(sources.values()):
@@ -134,12 +134,12 @@ def fill(
         objects += 1
         if objects % PAGE == 0:
             target.commit()
-    _fill_reservations(target, list(sources.values()), are_current=are_current)
+    _fill_reservations(target, list(sources.values()), [sources[id] for id in sorted(current)])
     target.commit()
     return objects
 
 
-def _fill_reservations(target: Store, sources: Sequence[Store], *, are_current: bool) -> None:
+def _fill_reservations(target: Store, sources: Sequence[Store], current: Sequence[Store]) -> None:
     """Under each key that some source holds, what a front end would go on from that asks them all."""
     for source in sources:
         after = 0
@@ -147,22 +147,24 @@ def _fill_reservations(target: Store, sources: Sequence[Store], *, are_current: 
             after = page[-1][0]
             for _, digested, _ in page:
                 if target.held.at(digested) == NOT_RESERVED:
-                    held = [each.held.at(digested) for each in sources]
-                    target.put_held(digested, agreed(held, are_current=are_current))
+                    held, now = ([each.held.at(digested) for each in stores] for stores in (sources, current))
+                    target.put_held(digested, agreed(held, now))
             target.commit()
 
 
-def agreed(held: Sequence[Reservation], *, are_current: bool) -> Reservation:
-    """What was held under the highest ballot, under the highest promise, so that every new store has the same.
+def agreed(held: Sequence[Reservation], current: Sequence[Reservation]) -> Reservation:
+    """What was held under the highest ballot, under the highest promise, so that every new store has the same. `current`: those that are of no backup.
 
     Where all that was held was the first to come, either all held the same, or nothing was agreed: then the new store holds nothing, or a repeat would
-    go on from what an operation had asked that was told that it certainly did nothing. Backups (not `are_current`) show no such thing: one lacks
-    what came after it, though all had agreed.
+    go on from what an operation had asked that was told that it certainly did nothing. Backups show no such thing: one lacks what came after it,
+    though all had agreed; so they count only where there is nothing else.
     """
     latest = max(held, key=lambda each: (each.ballot, [entry.t for entry in each.entries]))
     promised = max(each.promised for each in held)
-    if are_current and latest.ballot == ZERO and any(each.entries != latest.entries for each in held):
-        return Reservation(promised)
+    if latest.ballot == ZERO and current:
+        latest = current[0]
+        if not latest.entries or any(each.entries != latest.entries for each in current):
+            return Reservation(promised)
     return Reservation(promised, promised, latest.entries)
 
 

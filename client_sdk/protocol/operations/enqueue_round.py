@@ -207,7 +207,7 @@ class EnqueueRound:
 
     def _alone(self, each: _Keyed, alone: Alone) -> None:
         if self._open.pop(each.number, None) is not None:
-            self._host.go_alone(each.number, each.operation, self._task.deadline_s, alone)
+            self._host.go_alone(each.number, each.operation, self._task, alone)
 
     def _finish(self, outcome: Outcome, numbers: Collection[int] | None = None) -> None:
         """All that is left ends so, or these."""

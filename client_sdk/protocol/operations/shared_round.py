@@ -53,8 +53,8 @@ class Host(Protocol):
     def finish(self, number: int, outcome: Outcome) -> None:
         """The operation under this number has ended."""
 
-    def go_alone(self, number: int, operation: Operation, deadline_s: float, alone: Alone) -> None:
-        """It goes on by itself."""
+    def go_alone(self, number: int, operation: Operation, shared: Task, alone: Alone) -> None:
+        """It goes on by itself, by the deadlines of the round's task."""
 
 
 class SideBySide:
@@ -126,7 +126,7 @@ class SideBySide:
     def _end(self, part: Part, numbers: list[int], end: Outcome | Alone) -> None:
         for number in numbers:
             if isinstance(end, Alone):
-                self._host.go_alone(number, part.operation, self._task.deadline_s, end)
+                self._host.go_alone(number, part.operation, self._task, end)
             else:
                 self._host.finish(number, end)
 

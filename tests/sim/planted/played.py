@@ -204,7 +204,7 @@ class Played(Hand):
             _apply(made.store, name, union(name, stores))
         for name, key in sorted({held for store in stores for held in store.reserved()}):
             some = [store.reservation(name, key) for store in stores]
-            made.store.apply(PutReservation(name, key, agreed(some, are_current=True)))
+            made.store.apply(PutReservation(name, key, agreed(some, some)))
         made.store.commit()
         self.replicas = {id: self.replicas.get(id, made) for id in self.document.votes}
 

@@ -140,7 +140,7 @@ def test_stores_made_from_backups_of_several_moments_take_nothing_below_the_hori
         made = hand.replicas[name] = InMemoryReplica(hand.document, name)
         _apply(made.store, QUEUE, union(QUEUE, stores.values()))
         for of, key in stores["r1"].reserved():
-            made.store.apply(PutReservation(of, key, agreed(held, are_current=False)))
+            made.store.apply(PutReservation(of, key, agreed(held, ())))
         made.store.commit()
     hand.packets.clear()
     hand.start("f4", Enqueue(QUEUE, (X,), "k"), "x")
@@ -190,3 +190,29 @@ def test_what_reached_one_of_two_replicas_is_not_certainly_undone(monkeypatch: p
     first = hand.outcomes["first"]
     assert not isinstance(first, Done)
     assert not first.definite
+
+
+def test_a_backup_of_the_lost_store_tells_nothing_of_what_was_agreed_since() -> None:
+    """Enq(x) under a key has reached r1 only: it certainly did nothing. y is enqueued. r3's new store is made from the others' and from a backup of its own,
+    of before. The key is repeated: x comes after y."""
+    hand = Played()
+    hand.ask("f0", Enqueue(QUEUE, (Z,)))
+    backup = copy.deepcopy(hand.replicas["r3"].store)
+    hand.start("f1", Enqueue(QUEUE, (X,), "k"), "first")
+    hand.reach("f1", "r1")
+    while "first" not in hand.outcomes:
+        while hand.packets:
+            hand.fail("f1", definite=True)
+        hand.sleep()
+    hand.ask("f2", Enqueue(QUEUE, (Y,)))
+    current = [hand.replicas[name].store for name in ("r1", "r2")]
+    made = InMemoryReplica(hand.document, "r3")
+    _apply(made.store, QUEUE, union(QUEUE, [*current, backup]))
+    for name, key in {held for store in (*current, backup) for held in store.reserved()}:
+        now = [store.reservation(name, key) for store in current]
+        made.store.apply(PutReservation(name, key, agreed([*now, backup.reservation(name, key)], now)))
+    made.store.commit()
+    hand.replicas["r3"] = made
+    hand.packets.clear()
+    hand.ask("f4", Enqueue(QUEUE, (X,), "k"))
+    hand.judge()

@@ -28,7 +28,7 @@ from tests.sim.schedules.hand import EXACT
 KEY = "dictionary/d/k"
 REGISTER = "register/r"
 CLOCKS = pytest.mark.parametrize("clock", [EXACT, ClockSettings()], ids=["declared", "measured"])
-X, Y, Z = Value('"x"'), Value('"y"'), Value('"z"')
+W, X, Y, Z = (Value(f'"{each}"') for each in "wxyz")
 
 
 @pytest.mark.parametrize("is_dequeued", [True, False])
@@ -218,6 +218,34 @@ def test_a_suspended_machine_does_nothing_anew_where_clocks_had_been_ahead() -> 
     hand.reach("f4", "r1")
     recovering_while_suspended(hand)
     while "x" not in hand.outcomes:
+        hand.move("f4", *hand.replicas)
+    hand.judge()
+
+
+def test_what_goes_on_alone_began_with_the_round_that_it_was_in() -> None:
+    """As above, and x is enqueued together with another item, by a round that ends once the machine wakes: each then had a deadline anew."""
+    hand = Suspended()
+    hand.wall_errors_us = dict.fromkeys([*hand.replicas, "f0", "f1", "f2", "f3", "f4"], 3_600_000_000)
+    hand.ask("f0", Enqueue(QUEUE, (Y,)))
+    hand.ask("f0", Dequeue(QUEUE))
+    hand.carry_commits("f0", *hand.replicas)
+    hand.wall_errors_us = {}
+    hand.sleep(60_000_000)
+    hand.know_clocks("f4", "f2")
+    hand.start_together("f4", {"x": Enqueue(QUEUE, (X,), "k1"), "w": Enqueue(QUEUE, (W,), "k2")})
+    hand.go_until(Append, "f4", *hand.replicas)
+    hand.packets = [packet for packet in hand.packets if isinstance(packet.send.request, Append)]
+    hand.reach("f4", "r1")
+    hand.at("f2", Dequeue(QUEUE, 2), *hand.replicas)
+    hand.carry_commits("f2", *hand.replicas)
+    hand.carry("f4", "r2")
+    hand.drop("f4")
+    with hand.stopped("f4"):
+        hand.suspend(hand.document.memory_s + 1)
+        hand.ask("f1", Enqueue(QUEUE, (Z,)))
+        hand.ask("f3", Dequeue(QUEUE))
+        hand.carry_commits("f3", *hand.replicas)
+    while not {"x", "w"} <= hand.outcomes.keys():
         hand.move("f4", *hand.replicas)
     hand.judge()
 

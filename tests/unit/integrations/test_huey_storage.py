@@ -156,14 +156,15 @@ def test_a_task_whose_taking_had_an_unknown_outcome_is_taken_once(
     assert storage.read_schedule(NOON + 5 * SECOND) == []
 
 
+def _unavailable(*_: Any, **__: Any) -> None:
+    raise Unavailable("no quorum", definite=True)
+
+
 def test_what_was_taken_of_the_schedule_and_certainly_not_added_is_read_again(
     storage: QuorateStorage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """huey writes to its log that it could not add a task, and forgets it."""
     storage.add_to_schedule(b"a", NOON)
-
-    def unavailable(*_: Any, **__: Any) -> None:
-        raise Unavailable("no quorum", definite=True)
 
     def unknown(*_: Any, **__: Any) -> None:
         raise OutcomeUnknown("no quorum")
@@ -171,7 +172,7 @@ def test_what_was_taken_of_the_schedule_and_certainly_not_added_is_read_again(
     for _ in range(2):
         assert storage.read_schedule(NOON) == [b"a"]
         with monkeypatch.context() as patch:
-            patch.setattr(Queue, "enqueue", unavailable)
+            patch.setattr(Queue, "enqueue", _unavailable)
             with pytest.raises(Unavailable):
                 storage.enqueue(b"a")
     assert storage.read_schedule(NOON) == [b"a"]
@@ -180,6 +181,20 @@ def test_what_was_taken_of_the_schedule_and_certainly_not_added_is_read_again(
         with pytest.raises(OutcomeUnknown):
             storage.enqueue(b"a")
     assert storage.read_schedule(NOON) == [], "it may be in the queue, and huey runs a task at most once"
+
+
+def test_of_what_was_never_in_the_schedule_nothing_is_read_again(
+    storage: QuorateStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """huey's scheduler adds its periodic tasks after those that it read: kept while replicas are away, each minute's would run then."""
+    storage.add_to_schedule(b"a", NOON)
+    assert storage.read_schedule(NOON) == [b"a"]
+    storage.enqueue(b"a")
+    with monkeypatch.context() as patch:
+        patch.setattr(Queue, "enqueue", _unavailable)
+        with pytest.raises(Unavailable):
+            storage.enqueue(b"periodic")
+    assert storage.read_schedule(NOON) == []
 
 
 def test_an_error_before_anything_was_taken_comes_through(

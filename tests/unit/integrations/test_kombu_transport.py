@@ -420,3 +420,40 @@ def test_who_cancels_takes_nothing_from_another_channel(
     send(connected(), queue, "a")
     first.until(1)[0].ack()
     until_settled(client, queue)
+
+
+@pytest.mark.parametrize("addresses", [1, 2])
+def test_what_was_declared_is_known_to_whichever_replica_it_connects_by(
+    client: Client, queue: Queue, monkeypatch: pytest.MonkeyPatch, addresses: int
+) -> None:
+    """A publish is certainly not done; Kombu goes on to the next address, and repeats it."""
+    urls = [f"quorate+{url}" for url in sorted(client.document.urls.values())][:addresses]
+    enqueue, tried = SdkQueue.enqueue, list[str]()
+
+    def unavailable_once(handle: SdkQueue, *args: Any, **kwargs: Any) -> None:
+        tried.append(handle.name)
+        if len(tried) == 1:
+            raise Unavailable("no quorum", definite=True)
+        enqueue(handle, *args, **kwargs)
+
+    with Connection(";".join(urls), transport_options={"deadline_s": 20.0}) as connection:
+        queue(connection.default_channel).declare()
+        producer = Producer(connection.default_channel, exchange=queue.exchange, routing_key=queue.name)
+        monkeypatch.setattr(SdkQueue, "enqueue", unavailable_once)
+        producer.publish("x", retry=True, retry_policy={"max_retries": 3})
+    assert client.queue(queue.name).size() == 1
+
+
+def test_a_queue_that_was_deleted_is_sent_nothing_more(
+    connected: Connect, client: Client, queue: Queue
+) -> None:
+    first = connected()
+    deleted = Queue(f"{queue.name}-deleted", queue.exchange, routing_key=queue.name)
+    for each in (queue, deleted):
+        each(first.default_channel).declare()
+    deleted(first.default_channel).delete()
+    first.release()
+    second = connected()
+    queue(second.default_channel).declare()
+    Producer(second.default_channel, exchange=queue.exchange, routing_key=queue.name).publish("x")
+    assert [client.queue(each.name).size() for each in (queue, deleted)] == [1, 0]

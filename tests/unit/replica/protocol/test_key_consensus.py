@@ -80,11 +80,13 @@ def test_stores_made_from_others_go_on_from_the_highest_ballot() -> None:
         Reservation(at(5), at(4), entries(2)),
         Reservation(at(7), at(3), entries(3)),
     ]
-    assert agreed(held, are_current=True) == Reservation(at(9), at(9), entries(2))
-    assert agreed([held[0], held[0]], are_current=True) == Reservation(at(9), at(9), entries(1)), (
+    assert agreed(held, held) == Reservation(at(9), at(9), entries(2))
+    assert agreed([held[0], held[0]], [held[0], held[0]]) == Reservation(at(9), at(9), entries(1)), (
         "all may have held it"
     )
-    assert agreed([Reservation(), held[0]], are_current=True) == Reservation(at(9)), "nothing was agreed"
-    assert agreed([Reservation(), held[0]], are_current=False) == Reservation(at(9), at(9), entries(1)), (
+    assert agreed([Reservation(), held[0]], [Reservation(), held[0]]) == Reservation(at(9)), (
+        "nothing was agreed"
+    )
+    assert agreed([Reservation(), held[0]], ()) == Reservation(at(9), at(9), entries(1)), (
         "a backup may lack it"
     )

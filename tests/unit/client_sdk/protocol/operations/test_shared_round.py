@@ -80,9 +80,9 @@ class Sharing(Stage):
         """See Host."""
         self.ended[number] = outcome
 
-    def go_alone(self, number: int, operation: Operation, deadline_s: float, alone: Alone) -> None:
+    def go_alone(self, number: int, operation: Operation, shared: Task, alone: Alone) -> None:
         """See Host."""
-        self.alone[number] = operation, deadline_s
+        self.alone[number] = operation, shared.deadline_s
 
 
 @pytest.fixture
