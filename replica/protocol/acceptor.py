@@ -111,7 +111,7 @@ def _append(request: Append, state: ObjectState, log: Log) -> Handled:
         ), []
     here = log.stored(request.object, [entry.t for entry in request.entries]) - doubtful
     fence = state.fence
-    new = {entry.t: entry for entry in request.entries if entry.t > fence and entry.t not in here | doubtful}
+    new = {entry.t: entry for entry in request.entries if entry.t > fence and entry.t not in here}
     stored = tuple(entry.t in new or entry.t in here for entry in request.entries)
     effects: list[Effect] = [PutRows(request.object, tuple(new.values()))] if new else []
     if effects and log.state(request.object) is None:

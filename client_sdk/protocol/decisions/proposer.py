@@ -149,7 +149,7 @@ class Proposer:
         granted = [(batch[place], result) for place, result in plan.results.items()]
         if plan.summary != self._cache.summary:
             yield from self._propose(task, plan, granted)
-        elif not self._cache.is_decided:
+        elif not self._cache.is_decided or _is_forgotten(plan, granted):
             yield from self._write_back(task)
         self._tell(granted, task.now.mono_s)
 
@@ -477,6 +477,13 @@ class Proposer:
         until_s = task.now.mono_s + min(delay_s, BACKOFF_S_MAX, max(0.0, left_s) * BACKOFF_SHARE_MAX)
         while task.now.mono_s < until_s:
             yield until_s
+
+
+def _is_forgotten(plan: Plan, granted: list[tuple[PendingCommand, Any]]) -> bool:
+    """Whether a command under a key is told that there was nothing to do, which no summary remembers. An accept of an earlier attempt may lie at
+    replicas that the look did not meet, and would be gone on from later: a newer ballot ends it."""
+    keys = {key for asked, _ in granted if (key := getattr(asked.command, "key", ""))}
+    return not keys <= {known.id for known in plan.summary.recent}
 
 
 def _told(event: str | Entry) -> str:

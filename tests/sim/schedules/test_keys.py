@@ -7,7 +7,7 @@ import pytest
 from quorate.adts.log import NOTHING, Entry, Value
 from quorate.api_specs.cluster import ClockSettings
 from quorate.api_specs.limits import Limits
-from quorate.api_specs.messages import Append, Collect
+from quorate.api_specs.messages import Accept, Append, Collect
 from quorate.client_sdk.protocol.core.values import (
     CompareAndSet,
     Dequeue,
@@ -357,4 +357,55 @@ def test_what_a_suspended_machine_had_begun_is_not_done_anew() -> None:
     outcome = hand.outcomes["x"]
     assert isinstance(outcome, Failed)
     assert not outcome.definite
+    hand.judge()
+
+
+def test_nothing_to_dequeue_is_final_though_an_accept_of_the_first_attempt_lies_at_one_replica() -> None:
+    """Enq(x) and the dequeue that met it have reached r2 alone. The repeat, at r1 and r3, finds the queue empty. Then Enq(x) is repeated, at r1 and r2, where
+    the accept was gone on from: x counted as taken, and nobody ever got it."""
+    hand = Played()
+    hand.ask("f0", Enqueue(QUEUE, (Y,)))
+    hand.ask("f0", Dequeue(QUEUE))
+    hand.carry_commits("f0", *EVERYONE)
+    hand.start("f1", Enqueue(QUEUE, (X,), "e"), "x")
+    hand.go_until(Append, "f1", *EVERYONE)
+    hand.reach("f1", "r2")
+    hand.vanish("f1")
+    hand.start("f2", Dequeue(QUEUE, key="k"), "taken")
+    hand.go_until(Accept, "f2", "r1", "r2")
+    hand.reach("f2", "r2")
+    hand.vanish("f2")
+    hand.lazies.clear()
+    hand.sleep(27_000_000)
+    hand.start("f3", Dequeue(QUEUE, key="k"), "taken")
+    hand.carry_until("taken", "f3", "r1", "r3")
+    hand.drop("f3")
+    hand.lazies.clear()
+    hand.start("f4", Enqueue(QUEUE, (X,), "e"), "x")
+    hand.carry_until("x", "f4", "r1", "r2")
+    hand.drop("f4")
+    hand.judge()
+
+
+def test_a_value_that_was_not_swapped_stays_so_though_an_accept_of_the_first_attempt_lies_at_one_replica() -> (
+    None
+):
+    hand = Played()
+    hand.ask("f0", Write(REGISTER, X))
+    hand.carry_commits("f0", *EVERYONE)
+    hand.start("f1", Write(REGISTER, Y), "y")
+    hand.reach("f1", "r2")
+    hand.vanish("f1")
+    hand.start("f2", CompareAndSet(REGISTER, Y, Z, "k"), "z")
+    hand.go_until(Accept, "f2", "r1", "r2")
+    hand.reach("f2", "r2")
+    hand.vanish("f2")
+    hand.lazies.clear()
+    hand.sleep(27_000_000)
+    hand.start("f3", CompareAndSet(REGISTER, Y, Z, "k"), "z")
+    hand.carry_until("z", "f3", "r1", "r3")
+    hand.drop("f3")
+    hand.lazies.clear()
+    hand.start("f4", Read(REGISTER), "read")
+    hand.carry_until("read", "f4", "r1", "r2")
     hand.judge()
