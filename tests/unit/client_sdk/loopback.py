@@ -16,6 +16,8 @@ from quorate.measurement.faults.held_ports import HeldPort
 from quorate.simulation.world.in_memory import InMemoryReplica, OtherCluster
 
 WAIT_S = 60.0
+QUIET_TURNS = 20
+"""Of the event loop, in which all connections end."""
 
 
 class PendingCommand(Struct):
@@ -59,6 +61,8 @@ class Server:
         self.connections = 0
         self._held = HeldPort.chosen()
         self.port = self._held.number
+        self._writers: list[asyncio.StreamWriter] = []
+        self._tasks: set[asyncio.Task[None]] = set()
         self.cuts = False
         """Whether each connection is cut after one answer."""
         self.start()
@@ -89,7 +93,7 @@ class Server:
 
     def _run(self, ready: threading.Event) -> None:
         loop = self._loop
-        server = loop.run_until_complete(asyncio.start_server(self._serve, "127.0.0.1", self.port))
+        server = loop.run_until_complete(asyncio.start_server(self._connected, "127.0.0.1", self.port))
         loop.call_soon(ready.set)
         loop.run_forever()
         loop.run_until_complete(self._end(server))
@@ -97,11 +101,21 @@ class Server:
 
     async def _end(self, server: asyncio.Server) -> None:
         server.close()
-        others = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in others:
-            task.cancel()
-        await asyncio.gather(*others, return_exceptions=True)
-        await asyncio.sleep(0)  # aborted transports close their sockets in the next turn
+        for _ in range(
+            QUIET_TURNS
+        ):  # To begin with a connection takes a few of them, and to end one as well.
+            for writer in self._writers:
+                writer.transport.abort()
+            self._writers.clear()
+            for task in asyncio.all_tasks() - {asyncio.current_task()}:
+                task.cancel()
+            await asyncio.sleep(0)
+
+    def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """A task that is cancelled before its first step would not close what it was to serve."""
+        self._writers.append(writer)
+        self._tasks.add(task := self._loop.create_task(self._serve(reader, writer)))
+        task.add_done_callback(self._tasks.discard)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
