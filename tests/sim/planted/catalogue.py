@@ -381,7 +381,7 @@ PLANTS: Final = (
     in_own("calls-from-one-state", own.run_each_from_the_decided_state, 20),
     in_own("look-undecided", own.answer_from_what_is_not_decided, 90, first=317),
     in_own("change-from-a-look", own.answer_a_change_from_a_look, 20),
-    in_own("stored-calls-as-they-come", own.run_stored_calls_as_they_come, 60),
+    in_own("stored-calls-as-they-come", own.run_stored_calls_as_they_come, 60, first=120),
     in_own("stored-calls-not-decided", own.answer_from_stored_calls, 80, first=94),
     in_own("stored-calls-forgotten", own.forget_stored_calls_below_a_complete_one, 60),
     in_own("answer-before-all-has-run", own.answer_before_all_has_run, 60),
