@@ -55,7 +55,7 @@ class Ways:
     async def close(self, way: Way, reason: str) -> None:
         """Close a way."""
         if not self._reasons[way]:
-            self._proxies[way].refuse()
+            await self._proxies[way].refuse()
             self._proxies[way].cut()
         self._reasons[way].add(reason)
 

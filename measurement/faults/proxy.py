@@ -34,7 +34,7 @@ class Proxy:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        self.refuse()
+        await self.refuse()
         self.cut()
         for pair in self._pairs:
             pair.cancel()
@@ -47,11 +47,11 @@ class Proxy:
         assert self._server is None
         self._server = await asyncio.start_server(self._begin, LOCAL, self._held.number)
 
-    def refuse(self) -> None:
+    async def refuse(self) -> None:
         """Refuse further connections; those that are there stay."""
         if self._server is not None:
-            self._server.close()
-            self._server = None
+            server, self._server = self._server, None
+            await stop_listening(server)
 
     def cut(self) -> int:
         """Reset every connection on both sides, and say how many there were; what was under way is lost."""
@@ -61,12 +61,12 @@ class Proxy:
 
     def _begin(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Take a connection, in a task of our own: the server's would report it as an error that we cancel it."""
+        self._writers.add(writer)  # Before the task's first step, which never comes if it is cancelled first.
         task = asyncio.get_running_loop().create_task(self._take(reader, writer))
         self._pairs.add(task)
         task.add_done_callback(self._pairs.discard)
 
     async def _take(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._writers.add(writer)
         try:
             await self._pair(reader, writer)
         except OSError:
@@ -97,6 +97,15 @@ class Proxy:
             await writer.drain()
         if writer.can_write_eof():
             writer.write_eof()
+
+
+async def stop_listening(server: asyncio.Server) -> None:
+    """Accept no more, and close the server once what was accepted has its connection: asyncio (Python 3.11) would leave that
+    socket open, with nobody to close it but the garbage collector."""
+    for listening in server.sockets:
+        server.get_loop().remove_reader(listening.fileno())
+    await asyncio.sleep(0)
+    server.close()
 
 
 def _reset(writer: asyncio.StreamWriter) -> None:

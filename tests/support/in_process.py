@@ -25,6 +25,7 @@ from quorate.client_sdk.transport.driver import Driver, new_site
 from quorate.client_sdk.transport.http_transport import HttpTransport
 from quorate.gc.pruning import Pruning
 from quorate.measurement.faults.held_ports import HeldPort
+from quorate.measurement.faults.proxy import stop_listening
 from quorate.replica.data_folder.identity import open_folder
 from quorate.replica.http.connections import Bounds
 from quorate.replica.server.app import create_app
@@ -235,6 +236,8 @@ class InProcessCluster:
         self._up[replica] = _Served(member, server)
 
     async def _stop(self, served: _Served) -> None:
+        for each in served.server.servers:
+            await stop_listening(each)
         await served.server.shutdown()
         for connection in list(served.server.server_state.connections):  # As the end of a process does.
             connection.transport.abort()

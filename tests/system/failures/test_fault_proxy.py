@@ -140,7 +140,7 @@ async def test_refused_connections_are_told_so_and_others_stay() -> None:
         reader, writer = await opened(proxy)
         writer.write(b"1")
         assert await reader.readexactly(1) == b"1"
-        proxy.refuse()
+        await proxy.refuse()
         with pytest.raises(ConnectionRefusedError):
             await opened(proxy)
         writer.write(b"2")

@@ -88,7 +88,7 @@ async def _cut(proxy: FaultProxy, _: random.Random) -> None:
 
 async def _refuse(proxy: FaultProxy, rng: random.Random) -> None:
     await _cut(proxy, rng)  # First: once it refuses, there may never be a connection to cut.
-    proxy.refuse()
+    await proxy.refuse()
     await asyncio.sleep(LONGER_S * rng.random())
     await proxy.listen()
 

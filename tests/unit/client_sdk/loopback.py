@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from quorate.api_specs.cluster import ClusterDocument, ReplicaInfo
 from quorate.api_specs.messages import Batch
 from quorate.measurement.faults.held_ports import HeldPort
+from quorate.measurement.faults.proxy import stop_listening
 from quorate.simulation.world.in_memory import InMemoryReplica, OtherCluster
 
 WAIT_S = 60.0
@@ -100,7 +101,7 @@ class Server:
         loop.close()
 
     async def _end(self, server: asyncio.Server) -> None:
-        server.close()
+        await stop_listening(server)
         for _ in range(
             QUIET_TURNS
         ):  # To begin with a connection takes a few of them, and to end one as well.

@@ -77,7 +77,7 @@ def test_ports_of_replicas_are_held_before_they_start(tmp_path: Path) -> None:
 async def test_a_proxy_keeps_its_port_while_it_refuses() -> None:
     async with Proxy("http://127.0.0.1:9") as proxy:
         port = int(proxy.url.rpartition(":")[2])
-        proxy.refuse()
+        await proxy.refuse()
         assert not somebody_takes(port)
         await proxy.listen()
     assert somebody_takes(port)
