@@ -13,6 +13,7 @@ class Counted(asyncio.Protocol):
     lost = 0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
         Counted.made += 1
         transport.abort()
 
