@@ -14,6 +14,8 @@ from ..protocol.core.values import Enqueue, Operation, Outcome, Write
 
 STARTS_MAX: Final = 256
 """Operations begun together: more would wait for each other's messages to be made."""
+SAME_DIGITS: Final = 2
+"""Deadlines that differ by less than a hundredth of a second are the same, the earliest: one that has waited for its turn has a little less."""
 BYTES_MAX: Final = 256 * 1024
 """What they weigh: a small one should not wait for many large ones to be sent."""
 
@@ -62,13 +64,13 @@ class Starts:
 
     def _begin_all(self) -> None:
         waiting, self._waiting = self._waiting, []
-        by_deadline: dict[float, list[Start]] = {}
+        by_deadline: dict[float, list[tuple[float, Start]]] = {}
         for deadline_s, start in waiting:
             if not start.caller.done():
-                by_deadline.setdefault(deadline_s, []).append(start)
-        for deadline_s, starts in by_deadline.items():
-            for group in self._groups(starts):
-                self._begin(group, deadline_s)
+                by_deadline.setdefault(round(deadline_s, SAME_DIGITS), []).append((deadline_s, start))
+        for started in by_deadline.values():
+            for group in self._groups([start for _, start in started]):
+                self._begin(group, min(deadline_s for deadline_s, _ in started))
 
     def _groups(self, starts: Sequence[Start]) -> list[list[Start]]:
         groups: list[list[Start]] = []

@@ -63,6 +63,39 @@ class _Flow(FlowControl):
             super().resume_reading()
 
 
+class _Joined:
+    """Where an answer is written: its head and what follows in the same turn of the event loop leave in one piece. uvicorn writes them
+    apart, which are two calls of the system, and two packets."""
+
+    __slots__ = ("_head", "_transport", "is_closing")
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self._transport: Final = transport
+        self._head: bytes | None = None
+        """Empty once it was written."""
+        self.is_closing: Final = transport.is_closing
+
+    def write(self, data: bytes) -> None:
+        """See asyncio.Transport."""
+        if self._head is None:
+            self._head = data
+            asyncio.get_running_loop().call_soon(self._flush)
+            return
+        if self._head:
+            data, self._head = self._head + data, b""
+        self._transport.write(data)
+
+    def close(self) -> None:
+        """See asyncio.Transport."""
+        self._flush()
+        self._transport.close()
+
+    def _flush(self) -> None:
+        if self._head:
+            head, self._head = self._head, b""
+            self._transport.write(head)
+
+
 class BoundedProtocol(HttpToolsProtocol):
     """One connection. The callbacks are those of asyncio.Protocol and of httptools."""
 
@@ -341,6 +374,8 @@ class BoundedProtocol(HttpToolsProtocol):
     def begin_request(self) -> None:
         """A request begins whose head is within the bounds."""
         super().on_headers_complete()
+        if self.scope["method"] != "HEAD":  # Its answer is a head: what comes next is the next answer's.
+            self.cycle.transport = _Joined(self.transport)  # type: ignore[assignment]
         if not self.pipeline:
             self._answered = self.cycle
 

@@ -12,9 +12,9 @@ from typing import Final
 
 from ...client_sdk.protocol.core.turns import Shares, Turns
 
-LONG_BYTES: Final = 4096
+LONG_BYTES: Final = 8192
 """What is longer is long. Sixty requests of a batch fit into it, which are read in less than a millisecond."""
-SHORT_AT_ONCE: Final = 32
+SHORT_AT_ONCE: Final = 64
 """Of those without a byte, so many begin in one turn: work of some hundredths of a second."""
 
 

@@ -20,7 +20,7 @@ from .cancellation import ends_before_caller_goes
 from .connection_shares import origin
 from .fair_queue import LONG_BYTES, FairQueue
 from .host_header import AllowedHosts
-from .large_bodies import Arrived, LargeBodies, being_read
+from .large_bodies import Arrived, LargeBodies, begin
 from .problems import PROBLEM, ProblemResponse, Refusal, problem_of
 from .traffic import Traffic
 
@@ -133,8 +133,8 @@ class Gate:
             receive = Replay(
                 whole, body.receive
             )  # Who looked whether the caller goes has taken the end of the body.
-        with being_read(Arrived(body.turn, len(whole), at_s, body.receive, self.large_bodies)):
-            await self._app(scope, receive, send)
+        begin(Arrived(body.turn, len(whole), at_s, body.receive, self.large_bodies))
+        await self._app(scope, receive, send)
 
     async def _whole(self, body: "_Body", most: int) -> bytes:
         """The body, of at most so many bytes. Raises Refusal."""

@@ -6,9 +6,8 @@ Owns the thread, and which request's body is being read: what reads it need not 
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable
 from concurrent import futures
-from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
 from typing import Any, Final, NamedTuple, TypeVar
@@ -96,14 +95,9 @@ class Arrived(NamedTuple):
 _ARRIVED: Final[ContextVar[Arrived | None]] = ContextVar("quorate-arrived", default=None)
 
 
-@contextmanager
-def being_read(request: Arrived) -> Iterator[None]:
-    """What is done within is done for that request."""
-    token = _ARRIVED.set(request)
-    try:
-        yield
-    finally:
-        _ARRIVED.reset(token)
+def begin(request: Arrived) -> None:
+    """What this task does from now on, and those that it starts, is done for that request."""
+    _ARRIVED.set(request)
 
 
 async def read_apart(work: Callable[[], _Result], *, is_begun: bool = False) -> _Result:

@@ -14,6 +14,7 @@ import msgspec
 from fastapi import APIRouter, FastAPI, Path
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.middleware.exceptions import ExceptionMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Match, Route
@@ -74,6 +75,7 @@ class ReplicaApp(FastAPI):
 
     batches: ASGIApp
     forwards: ASGIApp
+    others: ASGIApp
     direct: Direct | None
     """The shorter way of batches that come in one piece; none where requests are traced."""
     traffic: Traffic
@@ -81,12 +83,25 @@ class ReplicaApp(FastAPI):
     shutdown: Shutdown
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["path"] == protocol_api.PATH:
+        if scope["type"] != "http":
+            await self.framework(scope, receive, send)
+        elif scope["path"] == protocol_api.PATH:
             await self.batches(scope, receive, send)
-        elif scope["type"] == "http" and scope["path"] == protocol_api.FORWARD_PATH:
+        elif scope["path"] == protocol_api.FORWARD_PATH:
             await self.forwards(scope, receive, send)
         else:
-            await super().__call__(scope, receive, send)
+            await self.others(scope, receive, send)
+
+    async def framework(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """What the framework does: lifespan events, and the requests that pass it."""
+        await super().__call__(scope, receive, send)
+
+    def build_middleware_stack(self) -> ASGIApp:
+        """The framework's, from its handlers of known errors on: the gate, which stands in front, takes the others."""
+        stack: Any = super().build_middleware_stack()
+        while not isinstance(stack, ExceptionMiddleware):
+            stack = stack.app
+        return stack
 
     def openapi(self) -> dict[str, Any]:
         """The document of both surfaces."""
@@ -198,10 +213,9 @@ def _put_behind_gate(
     app.forwards = gate(protocol_api.forward_app(serving, access))
     app.direct = Direct(gated, app.traffic, batches) if member.traces is None else None
     if member.traces is None:
-        app.add_middleware(partial(PlainRequests, operations=operations))
+        app.others = gate(PlainRequests(app.framework, operations=operations))
     else:  # What is traced has passed the gate; its span is named by the framework's route.
-        app.add_middleware(member.traces.http)
-    app.add_middleware(gate)
+        app.others = gate(member.traces.http(app.framework))
 
 
 def _service_router(member: Member, types: OwnTypes) -> APIRouter:

@@ -86,6 +86,7 @@ class Blind:
         self._spans: Final = spans
         self._choice = machine.choice_of(name)
         self._final = self._choice.final_of_kind(Kind.BLIND)
+        self._is_met = cache(self._final.is_met_by)  # Most entries of a batch are at the same replicas.
         self._everyone = frozenset(self._choice.votes)
         self._stored: dict[Timestamp, frozenset[str]] = {}
         self._fenced: dict[Timestamp, frozenset[str]] = {}
@@ -230,8 +231,7 @@ class Blind:
             yield from self._append(pending, kind)
             yield from self._free(pending)
             kind = "again"
-        is_met = cache(self._final.is_met_by)
-        stored = [each.entry for each in attempts if is_met(self._stored.get(each.entry.t, NOBODY))]
+        stored = [each.entry for each in attempts if self._is_met(self._stored.get(each.entry.t, NOBODY))]
         if adt_of(self._name) == "queue":
             self._cache.learn_own((entry, self._stored[entry.t]) for entry in stored)
         tell_complete(self._name, tuple(entry.t for entry in stored), self._machine)
@@ -260,7 +260,6 @@ class Blind:
         round_ = Gathering(self._task, request_to, self._choice.votes)
         hedge_s = self._task.now.mono_s + HEDGE_S
         noted: dict[str, Reply] = {}
-        is_met = cache(self._final.is_met_by)  # Most entries of a batch are at the same replicas.
 
         def is_settled() -> bool:
             for replica, reply in round_.replies.items():
@@ -268,7 +267,7 @@ class Blind:
                     noted[replica] = reply
                     self._note(replica, request.entries, reply)
             for attempt in attempts:
-                attempt.is_done = is_met(self._stored.get(attempt.entry.t, NOBODY))
+                attempt.is_done = self._is_met(self._stored.get(attempt.entry.t, NOBODY))
             open_ones = [attempt for attempt in attempts if not attempt.is_done]
             return all(self._is_stuck(attempt, hedge_s) for attempt in open_ones)
 
@@ -288,10 +287,10 @@ class Blind:
     def _note(self, replica: str, entries: Iterable[Entry], reply: Reply) -> None:
         """Which of the entries the replica stores, and which its fence refused."""
         assert isinstance(reply, Appended)
-        added = cache(frozenset((replica,)).union)
+        added = {replica}
         for entry, is_stored in zip(entries, reply.stored, strict=True):
             to = self._stored if is_stored else self._fenced
-            to[entry.t] = added(to.get(entry.t, NOBODY))
+            to[entry.t] = to.get(entry.t, NOBODY) | added
 
     def _is_stuck(self, attempt: Attempt, hedge_s: float) -> bool:
         """See `is_stuck`. One that was recovered need not wait: it has no other way."""

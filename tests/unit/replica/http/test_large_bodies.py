@@ -24,7 +24,7 @@ from quorate.replica.http.large_bodies import (
     LARGE_BYTES,
     Arrived,
     LargeBodies,
-    being_read,
+    begin,
     read_apart,
     waited_s,
 )
@@ -84,8 +84,8 @@ async def _asked(body: bytes, app: Callable[[], Awaitable[None]]) -> None:
         await asyncio.sleep(WAIT_S)
         raise AssertionError
 
-    with being_read(Arrived("a", len(body), 0.0, receive, bodies)):
-        await app()
+    begin(Arrived("a", len(body), 0.0, receive, bodies))
+    await app()
 
 
 async def test_what_was_parsed_of_a_refused_body_is_gone_with_its_answer() -> None:
