@@ -148,7 +148,7 @@ class FrontEnd(TimeNow):
             if isinstance(answer, Unanswered):
                 self._post(task, Answered(replica, token, answer))
                 continue
-            if self._now.wall_us > task.late_us:
+            if now.wall_us > task.late_us:
                 self._post(task, Answered(replica, token, Unanswered("its answer came too late")))
                 continue
             if not isinstance(requests, tuple):

@@ -209,9 +209,9 @@ class Driver:
             self._waiting[number] = start.caller
             if self._traces is not None:
                 self._traces.carry(number, start.traced)
-        self._apply(effects)
+        self._apply(effects, is_last=True)
         for link in self._links.values():
-            link.flush_now()
+            link.flush()
 
     def hurry(self) -> None:
         """Have dequeues that wait for items end with what they find at their next look, which comes soon."""
@@ -291,11 +291,11 @@ class Driver:
         self._waiting.clear()
         return failed
 
-    def _apply(self, effects: Effects) -> None:
+    def _apply(self, effects: Effects, *, is_last: bool = False) -> None:
         if self._traces is not None:
             effects = _traced(effects, self._traces, self._machine)
         for send in effects.sends:
-            self._links[send.replica].put(send)
+            self._links[send.replica].put(send, is_last=is_last)
         for request in effects.forwards:
             has_room = len(self._forwarding) < FORWARDED_MAX
             forwarding = asyncio.get_running_loop().create_task(self._forward(request, has_room=has_room))

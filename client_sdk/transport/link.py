@@ -120,8 +120,9 @@ class Link:
         self.is_traced = False
         """Whether sends may have places in traces, which go along."""
 
-    def put(self, send: Send) -> None:
-        """Take over a send; one that cannot go now is answered in the next turn of the loop."""
+    def put(self, send: Send, *, is_last: bool = False) -> None:
+        """Take over a send; one that cannot go now is answered in the next turn of the loop. It goes then, with all others of this turn,
+        or when `flush` is called, which is to be done where it `is_last`."""
         if self._is_closed:
             return
         waiting = _Waiting(send, len(msgspec.msgpack.encode(send.requests)))
@@ -135,13 +136,14 @@ class Link:
             )
             is_taken = not is_repeat and self._takes(waiting.size, outbox)
             (outbox.push if is_taken else self._declined.append)(waiting)
-            self._call_flush()
+            if not is_last and self._flush_soon is None:
+                self._flush_soon = asyncio.get_running_loop().call_soon(self.flush)
 
     async def aclose(self, timeout_s: float) -> None:
         """Send the lazy ones that wait, unless the replica is down, and end within `timeout_s`."""
         if self._failures == 0 and self._lazy.sends:
             self._lazy_due = True
-            self._flush()
+            self.flush()
         self._is_closed = True
         for timer in (self._lazy_timer, self._flush_soon):
             if timer is not None:
@@ -166,7 +168,7 @@ class Link:
     def _lazy_now(self) -> None:
         self._lazy_timer = None
         self._lazy_due = True
-        self._flush()
+        self.flush()
 
     def _outbox_of(self, waiting: _Waiting) -> _Outbox:
         return self._short if waiting.size <= SHORT_BYTES else self._long
@@ -178,20 +180,13 @@ class Link:
             return False
         return self._failures == 0 or (not self._tasks and self._clock.now().mono_s >= self._retry_at_s)
 
-    def _call_flush(self) -> None:
-        """Flush in the next turn of the loop, so that all sends of this turn go together."""
-        if self._flush_soon is None:
-            self._flush_soon = asyncio.get_running_loop().call_soon(self._flush)
-
-    def flush_now(self) -> None:
-        """What was put in this turn goes now: for one who has waited for all others of the turn already."""
+    def flush(self) -> None:
+        """What was put goes now, as far as that many may be under way."""
         if self._flush_soon is not None:
             self._flush_soon.cancel()
-            self._flush()
-
-    def _flush(self) -> None:
-        self._flush_soon = None
-        self._answer_declined()
+            self._flush_soon = None
+        if self._declined:
+            self._answer_declined()
         in_flight_max = IN_FLIGHT_MAX if self._failures == 0 else 1
         while (self._short.sends or self._long.sends or (self._lazy.sends and self._lazy_due)) and len(
             self._tasks
@@ -203,11 +198,9 @@ class Link:
     def _exchanged(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         if not self._is_closed:
-            self._flush()
+            self.flush()
 
     def _answer_declined(self) -> None:
-        if not self._declined:
-            return
         declined, self._declined = self._declined, []
         why = f"{self._last_failure}; tried again soon" if self._failures else "too much waits to be sent"
         now = self._clock.now()
@@ -217,9 +210,12 @@ class Link:
         """The sends of the next batch: short ones, in order, then long ones, then lazy ones, as far as the limits go; a long one first
         where the last batch had none."""
         longs = len(self._long.sends)
-        taken = [self._long.pop()] if self._is_long_due and longs else []
-        room = self._document.limits.message_bytes_max - ENVELOPE_BYTES - sum(each.size for each in taken)
-        places = self._places - sum(len(each.requests) for each in taken)
+        room, places = self._document.limits.message_bytes_max - ENVELOPE_BYTES, self._places
+        taken: list[_Waiting] = []
+        if self._is_long_due and longs:
+            taken.append(self._long.pop())
+            room -= taken[0].size
+            places -= len(taken[0].requests)
         for outbox in (self._short, self._long, self._lazy):
             while outbox.sends and (
                 not taken or (outbox.sends[0].size <= room and len(outbox.sends[0].requests) <= places)
@@ -232,9 +228,9 @@ class Link:
         return taken
 
     async def _exchange(self, sent_now: Sequence[_Waiting]) -> None:
-        trace = tuple(each.send.trace for each in sent_now for _ in each.requests) if self.is_traced else ()
-        requests = tuple(request for each in sent_now for request in each.requests)
-        batch = Batch(self._document.hash, requests, trace)
+        trace = [each.send.trace for each in sent_now for _ in each.requests] if self.is_traced else ()
+        requests = [request for each in sent_now for request in each.requests]
+        batch = Batch(self._document.hash, tuple(requests), tuple(trace))
         sent = self._clock.now()
         answer: Answer = Unanswered("the transport failed")
         try:
@@ -246,7 +242,9 @@ class Link:
                 self._note(answer)
                 now = self._clock.now()
                 if isinstance(answer, BatchReply):
-                    sent_now, answer = self._whole(sent_now, answer, sent, now)
+                    self._pace(len(answer.replies), len(requests))
+                    if len(answer.replies) < len(requests) or [each for each in sent_now if each.replies]:
+                        sent_now, answer = self._whole(sent_now, answer, sent, now)
                 self._report(sent_now, answer, sent, now)
 
     def _report(self, over: Sequence[_Waiting], answer: Answer, sent: Now, now: Now) -> None:
@@ -265,10 +263,6 @@ class Link:
         """Those sends whose last requests were answered now, and all replies to them. The others go with the next batch, and what was
         answered of them counts. Where the replica has restarted since, or that is so old that it would be no answer by itself, the send is
         lost: nobody would know that a part was done, were it asked again under its token and certainly refused."""
-        asked = sum(len(each.requests) for each in sent_now)
-        self._pace(len(answer.replies), asked)
-        if len(answer.replies) == asked and not any(each.replies for each in sent_now):
-            return sent_now, answer
         given = list(answer.replies)
         whole: list[_Waiting] = []
         replies: list[Reply] = []
@@ -343,5 +337,5 @@ class Link:
         for outbox in (self._short, self._long):
             while outbox.sends:
                 self._declined.append(outbox.pop())
-        if self._declined:
-            self._call_flush()
+        if self._declined and self._flush_soon is None:
+            self._flush_soon = asyncio.get_running_loop().call_soon(self.flush)

@@ -24,7 +24,7 @@ class FairQueue:
     def __init__(self) -> None:
         self._waiting: Final[Turns[tuple[int, Callable[[], None]]]] = Turns()
         self._begun = 0
-        """Bytes of what has begun in this turn of the loop, and a bit for each."""
+        """Bytes of what has begun in this turn of the loop, and a bit for each; and of what began before, as long as that is little."""
         self._is_turning = False
 
     def may_begin(self, size: int) -> bool:
@@ -54,7 +54,7 @@ class FairQueue:
 
     def _count(self, size: int) -> None:
         self._begun += size + LONG_BYTES // SHORT_AT_ONCE
-        if not self._is_turning:
+        if self._begun >= LONG_BYTES // 4 and not self._is_turning:  # A turn for each would cost as much as a short one.
             self._is_turning = True
             asyncio.get_running_loop().call_soon(self._turn)
 

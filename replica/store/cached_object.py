@@ -21,16 +21,17 @@ class CachedObject:
     """What is known about an object without asking the statements.
 
     `recent` holds the timestamp of every row above `recent_above`, in order, so that the usual questions about the newest
-    rows (whether a timestamp has one, which is the next below) need no query, and no walk. `size` is what its state takes on
-    disk, in bytes.
+    rows (whether a timestamp has one, which is the next below) need no query, and no walk. `arrived` is at or above the
+    arrival number of each row. `size` is what its state takes on disk, in bytes.
     """
 
-    __slots__ = ("number", "recent", "recent_above", "size", "state")
+    __slots__ = ("arrived", "number", "recent", "recent_above", "size", "state")
 
     def __init__(
-        self, number: int, state: ObjectState | None, recent_above: Timestamp, size: int = 0
+        self, number: int, state: ObjectState | None, recent_above: Timestamp, arrived: int = 0, size: int = 0
     ) -> None:
         self.number = number
+        self.arrived = arrived
         self.state = state
         self.size = size
         self.recent: list[Timestamp] = []

@@ -390,11 +390,13 @@ class Committer:
                 break
             told.append(untold.popleft())
             _tell(job)
-        if told:  # What comes meanwhile waits for the next turn, for this one has its portion.
+        # What comes meanwhile waits for the next turn, where this one has had much of its portion.
+        if untold or weight > TELL_WEIGHT_MAX // 4 or size > TELL_BYTES_MAX // 4:
             loop.call_soon(self._tell_some, loop)
-            self._forget(told)
         else:
             del self._untold[loop]
+        if told:
+            self._forget(told)
 
     def _forget(self, jobs: list[_Job]) -> None:
         """Their results are no longer held."""

@@ -112,9 +112,9 @@ class Store:
     def arrivals(
         self, name: str, after: Timestamp, upto: Timestamp, since: int, limit: int, room: int | None = None
     ) -> list[tuple[int, Row]]:
-        if since >= self._arrival:
-            return []
         here = self._object(name)
+        if since >= here.arrived:
+            return []
         found = self._ask(statements.ARRIVALS, here, since, after, upto, limit, room=room)
         return [(row[1], row_of(here.number, row)) for row in found]
 
@@ -203,11 +203,12 @@ class Store:
         if (here := self._objects.get(name)) is not None:
             return here
         found = self._database.one(statements.GET_OBJECT, (name,))
-        here = (
-            CachedObject(0, None, ZERO)
-            if found is None
-            else CachedObject(found[0], state_of(found[0], name, found[1]), found[2] or ZERO, len(found[1]))
-        )
+        if found is None:
+            here = CachedObject(0, None, ZERO)
+        else:
+            number, blob, newest = found
+            state = state_of(number, name, blob)
+            here = CachedObject(number, state, newest or ZERO, self._arrival, len(blob))
         self._objects.put(name, here)
         if self._objects.is_full:
             self._flush()
@@ -272,6 +273,7 @@ class Store:
         self.rows_put += len(entries)
         self._use.put(here.number, len(entries), size)
         self._changed.note(here.number, name, self._arrival)
+        here.arrived = self._arrival
         self._objects.add(here, [entry.t for entry in entries])
 
     def put_held(self, digested: bytes, held: Reservation) -> None:

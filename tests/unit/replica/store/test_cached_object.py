@@ -10,7 +10,7 @@ from quorate.timestamps.timestamp import ZERO, make
 def filled(*sizes: int) -> ObjectCache:
     cache = ObjectCache()
     for place, size in enumerate(sizes):
-        cache.put(f"o{place}", CachedObject(place + 1, None, ZERO, size))
+        cache.put(f"o{place}", CachedObject(place + 1, None, ZERO, size=size))
     return cache
 
 
@@ -23,7 +23,7 @@ def test_too_many_bytes_go_down_to_half_and_what_was_used_last_stays(monkeypatch
     cache = filled(30, 30, 30, 10)
     assert not cache.is_full
     cache.get("o0")
-    cache.put("o4", CachedObject(5, None, ZERO, 10))
+    cache.put("o4", CachedObject(5, None, ZERO, size=10))
     assert cache.is_full
     cache.shrink()
     assert names(cache) == ["o0", "o3", "o4"]
@@ -41,7 +41,7 @@ def test_a_state_that_grows_is_counted_anew_and_one_that_goes_no_more(
     assert cache.is_full
     cache.pop("o0")
     assert not cache.is_full
-    cache.put("o2", CachedObject(3, None, ZERO, 90))
+    cache.put("o2", CachedObject(3, None, ZERO, size=90))
     assert not cache.is_full
 
 
