@@ -18,6 +18,7 @@ import httptools
 from ..errors import BadInput
 from ..protocol.core.values import Unanswered
 from .http_answer import JSON, HttpAnswer, unanswered
+from .ports import Done, GiveUp, answer_to, post_task
 from .tls import SYSTEM_TRUST, ClientTls
 
 CONNECT_TIMEOUT_S: Final = 1.0
@@ -47,13 +48,17 @@ class _Broken(Exception):
 
 
 class _Connection(asyncio.Protocol):
-    """One connection; the callbacks from `on_status` on are those of httptools' parser."""
+    """One connection; the callbacks from `on_message_begin` on are those of httptools' parser."""
 
     def __init__(self) -> None:
         self._loop: Final = asyncio.get_running_loop()
         self._parser: Any = httptools.HttpResponseParser(self)
         self._transport: asyncio.Transport | None = None
-        self._waiting: asyncio.Future[HttpAnswer] | None = None
+        self._done: Done[HttpAnswer | _Broken] | None = None
+        """Who has asked and was not told yet."""
+        self._timer: asyncio.TimerHandle | None = None
+        self._answer: HttpAnswer | None = None
+        """That is whole, while the piece with which it ended is parsed."""
         self._bytes_max = self._head_bytes = 0
         self._is_spoilt = False
         """Whether nothing more may be asked on it."""
@@ -75,26 +80,27 @@ class _Connection(asyncio.Protocol):
         """Whether a request may be sent on it."""
         return not self._is_spoilt and self._loop.time() - self._idle_since_s < KEEPALIVE_S
 
-    async def ask(self, request: bytes, bytes_max: int, timeout_s: float) -> HttpAnswer:
-        """The answer to a request. Raises _Broken when there will be none, or none in time; cancelled, the connection is
-        closed."""
+    def ask(self, request: bytes, bytes_max: int, timeout_s: float, done: Done[HttpAnswer | _Broken]) -> None:
+        """Send a request; `done` hears the answer, or why there will be none, or none in time. It may ask again then."""
         assert self._transport is not None, "it is connected"
-        self._waiting = self._loop.create_future()
+        self._done = done
         self._bytes_max, self._head_bytes = bytes_max, 0
+        self._timer = self._loop.call_later(timeout_s, self._fail, "no answer in time")
         self._transport.write(request)
-        # A plain timer: `asyncio.timeout` costs several times as much, and this is the hottest path of all.
-        timer = self._loop.call_later(timeout_s, self._fail, "no answer in time")
-        try:
-            return await self._waiting
-        except BaseException:  # Cancelled, too: what comes now would be taken for the next answer.
-            self._waiting = None
-            self.close()
-            raise
-        finally:
-            timer.cancel()
 
     def close(self) -> None:
-        """Hang up at once."""
+        """Hang up at once. Who has asked hears nothing: what comes now would be taken for the next answer."""
+        self._take_done()
+        self._hang_up()
+
+    def _take_done(self) -> Done[HttpAnswer | _Broken] | None:
+        done, self._done = self._done, None
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        return done
+
+    def _hang_up(self) -> None:
         self._is_spoilt = True
         if self._transport is not None:
             self._transport.abort()
@@ -107,8 +113,8 @@ class _Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """See asyncio.Protocol."""
-        if self._waiting is None:  # Nobody asked.
-            self.close()
+        if self._done is None:  # Nobody asked.
+            self._hang_up()
             return
         if not self._head_bytes and self._is_known(data):
             return
@@ -119,6 +125,11 @@ class _Connection(asyncio.Protocol):
             self._fail(f"its answer is no HTTP: {error}")
         if self._head_bytes > HEAD_BYTES_MAX:
             self._fail(f"the answer is longer than {HEAD_BYTES_MAX} bytes without its body")
+        if (
+            self._answer is not None
+        ):  # Only now: who is told may ask again, and the parser may not be done with this piece.
+            answer, self._answer = self._answer, None
+            self._tell(answer)
 
     def _is_known(self, data: bytes) -> bool:
         """Take a whole answer whose head is that of the one before. A replica's answers of one second have the same, and to hear of each
@@ -131,8 +142,13 @@ class _Connection(asyncio.Protocol):
         self._head = head
         if self._known is None or self._known[0] != head or not int(length) == len(body) <= self._bytes_max:
             return False
-        self._end(HttpAnswer(*self._known[1:], body))
+        self._tell(HttpAnswer(*self._known[1:], body))
         return True
+
+    def _tell(self, answer: HttpAnswer) -> None:
+        self._idle_since_s = self._loop.time()
+        if (done := self._take_done()) is not None:
+            done(answer)
 
     def eof_received(self) -> None:
         """See asyncio.Protocol."""
@@ -143,18 +159,17 @@ class _Connection(asyncio.Protocol):
         self._fail(str(exc or "the connection was closed before the whole answer came"))
 
     def _fail(self, sentence: str) -> None:
-        self.close()
-        if self._waiting is not None:
-            waiting, self._waiting = self._waiting, None
-            if not waiting.done():
-                waiting.set_exception(_Broken(sentence))
+        """Hang up. An answer that is whole counts nevertheless."""
+        self._hang_up()
+        if self._answer is None and (done := self._take_done()) is not None:
+            done(_Broken(sentence))
 
     # From the parser.
 
     def on_message_begin(self) -> None:
         """See httptools."""
-        if self._waiting is None:  # Behind an answer another one begins: it must not be taken for the next.
-            self.close()
+        if self._done is None or self._answer is not None:
+            self._hang_up()  # Behind an answer another one begins: it must not be taken for the next.
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """See httptools."""
@@ -187,22 +202,15 @@ class _Connection(asyncio.Protocol):
             self._head = b""
             self._begin()
             return
-        if not self._parser.should_keep_alive():
-            self.close()
-        elif self._head:
-            self._known = self._head, status, self._content_type, self._location
-        self._end(HttpAnswer(status, self._content_type, self._location, bytes(self._body)))
-        self._begin()
-
-    def _end(self, answer: HttpAnswer) -> None:
-        """The answer has come."""
-        waiting, self._waiting = self._waiting, None
-        if waiting is None:  # A second answer to one request.
-            self.close()
+        if self._done is None or self._answer is not None:  # A second answer to one request.
+            self._hang_up()
             return
-        self._idle_since_s = self._loop.time()
-        if not waiting.done():
-            waiting.set_result(answer)
+        if not self._parser.should_keep_alive():
+            self._hang_up()
+        if self._head:
+            self._known = self._head, status, self._content_type, self._location
+        self._answer = HttpAnswer(status, self._content_type, self._location, bytes(self._body))
+        self._begin()
 
 
 class QuickClient:
@@ -225,19 +233,59 @@ class QuickClient:
         media_type: str = JSON,
     ) -> HttpAnswer | Unanswered:
         """See HttpClient."""
+        return await answer_to(
+            lambda done: self.send(
+                who, url, done, timeout_s=timeout_s, bytes_max=bytes_max, body=body, media_type=media_type
+            )
+        )
+
+    def send(
+        self,
+        who: str,
+        url: str,
+        done: Done[HttpAnswer | Unanswered],
+        *,
+        timeout_s: float,
+        bytes_max: int,
+        body: bytes | None = None,
+        media_type: str = JSON,
+    ) -> GiveUp:
+        """See HttpClient."""
         try:
             place = self._place_of("GET" if body is None else "POST", url, media_type)
         except ValueError as error:
-            return unanswered(who, f"{url!r} is no URL that can be used: {error}", definite=True)
-        is_sent = False
+            refused = unanswered(who, f"{url!r} is no URL that can be used: {error}", definite=True)
+            return asyncio.get_running_loop().call_soon(done, refused).cancel
+        whole = _whole(place.head, body)
+        connection = self._kept(place)
+        if connection is None:
+            return post_task(self._by_new_connection(who, place, whole, timeout_s, bytes_max), done)
+        connection.ask(
+            whole, bytes_max, timeout_s, lambda answer: done(self._outcome(who, place, connection, answer))
+        )
+        return connection.close
+
+    async def _by_new_connection(
+        self, who: str, place: _Place, whole: bytes, timeout_s: float, bytes_max: int
+    ) -> HttpAnswer | Unanswered:
         until_s = asyncio.get_running_loop().time() + timeout_s
         try:
-            connection = self._kept(place) or await self._connected(place, timeout_s)
-            left_s = until_s - asyncio.get_running_loop().time()
-            is_sent = True
-            answer = await connection.ask(_whole(place.head, body), bytes_max, left_s)
+            connection = await self._connected(place, timeout_s)
         except (OSError, _Broken, BadInput) as error:
-            return unanswered(who, _sentence(error), definite=not is_sent)
+            return unanswered(who, _sentence(error), definite=True)
+
+        def ask(done: Done[HttpAnswer | _Broken]) -> GiveUp:
+            connection.ask(whole, bytes_max, until_s - asyncio.get_running_loop().time(), done)
+            return connection.close
+
+        return self._outcome(who, place, connection, await answer_to(ask))
+
+    def _outcome(
+        self, who: str, place: _Place, connection: _Connection, answer: HttpAnswer | _Broken
+    ) -> HttpAnswer | Unanswered:
+        """The answer, after which the connection may be used again; or why there is none, though the request has left."""
+        if isinstance(answer, _Broken):
+            return unanswered(who, str(answer))
         self._keep(place, connection)
         return answer
 

@@ -13,6 +13,7 @@ from msgspec import Struct
 from ...api_specs.messages import NOT_DECODED, BatchReply
 from ...api_specs.problems import as_limit
 from ..protocol.core.values import Unanswered
+from .ports import Done, GiveUp
 
 MSGPACK: Final = "application/msgpack"
 JSON: Final = "application/json"
@@ -51,6 +52,19 @@ class HttpClient(Protocol):
         It has at most `bytes_max` bytes and comes within `timeout_s`. Redirects are not followed: the token would go along.
         May be cancelled.
         """
+
+    def send(
+        self,
+        who: str,
+        url: str,
+        done: Done[HttpAnswer | Unanswered],
+        *,
+        timeout_s: float,
+        bytes_max: int,
+        body: bytes | None = None,
+        media_type: str = JSON,
+    ) -> GiveUp:
+        """As `request`, for who would rather be told than wait."""
 
     async def aclose(self) -> None:
         """Give up all connections; no request is under way."""

@@ -26,6 +26,7 @@ from ..errors import BadCluster, RefusedByReplicas, Unavailable
 from ..protocol.core.values import Unanswered
 from .http1 import QuickClient
 from .http_answer import JSON, MSGPACK, HttpAnswer, HttpClient, batch_reply, message, refusal
+from .ports import Done, GiveUp, Transport
 from .tls import SYSTEM_TRUST, ClientTls
 
 BATCH_PATH: Final = "/replica/v1/batch"
@@ -65,7 +66,7 @@ def httpx_client(token: str | None, tls: ClientTls) -> HttpClient:
     return HttpxClient(token, tls)
 
 
-class HttpTransport:
+class HttpTransport(Transport):
     """Connections to the replicas at `urls` (by replica id). Belongs to one event loop."""
 
     def __init__(
@@ -85,17 +86,19 @@ class HttpTransport:
         self._reply_bytes_max: Final = REPLY_BODIES_MAX * body_bytes_max
         self._client: Final = client(token, tls)
 
-    async def exchange(self, replica: str, batch: Batch, timeout_s: float) -> BatchReply | Unanswered:
+    def post(
+        self, replica: str, batch: Batch, timeout_s: float, done: Done[BatchReply | Unanswered]
+    ) -> GiveUp:
         """See Transport."""
-        answer = await self._client.request(
+        return self._client.send(
             replica,
             self._urls[replica],
+            lambda answer: done(batch_reply(replica, answer) if isinstance(answer, HttpAnswer) else answer),
             timeout_s=timeout_s,
             bytes_max=self._reply_bytes_max,
             body=self._encode(batch),
             media_type=self._media_type,
         )
-        return batch_reply(replica, answer) if isinstance(answer, HttpAnswer) else answer
 
     async def forward(
         self, replica: str, request: ForwardedRequest, timeout_s: float

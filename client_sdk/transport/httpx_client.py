@@ -10,6 +10,7 @@ import httpx
 
 from ..protocol.core.values import Unanswered
 from .http_answer import JSON, HttpAnswer, unanswered
+from .ports import Done, GiveUp, post_task
 from .tls import SYSTEM_TRUST, ClientTls
 
 CONNECT_TIMEOUT_S: Final = 1.0
@@ -61,6 +62,23 @@ class HttpxClient:
                 return await self._answer(request, bytes_max)
         except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, OSError) as error:
             return told(who, error)
+
+    def send(
+        self,
+        who: str,
+        url: str,
+        done: Done[HttpAnswer | Unanswered],
+        *,
+        timeout_s: float,
+        bytes_max: int,
+        body: bytes | None = None,
+        media_type: str = JSON,
+    ) -> GiveUp:
+        """See HttpClient."""
+        request = self.request(
+            who, url, timeout_s=timeout_s, bytes_max=bytes_max, body=body, media_type=media_type
+        )
+        return post_task(request, done)
 
     async def _answer(self, request: httpx.Request, bytes_max: int) -> HttpAnswer:
         """The answer, whose body ends at `bytes_max` with an error rather than fill the memory."""

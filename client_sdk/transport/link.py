@@ -5,9 +5,11 @@ send has a token, and its answer goes back under that token. Runs on one event l
 """
 
 import asyncio
+import logging
 import random
 from collections import deque
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final
 
 import msgspec
@@ -19,7 +21,7 @@ from ...api_specs.messages import Batch, BatchReply, Reply, Request
 from ...timestamps.clock import Now
 from ...timestamps.timestamp import ZERO
 from ..protocol.core.values import Answer, Send, Unanswered
-from .ports import Clock, Transport
+from .ports import Clock, GiveUp, Transport
 
 IN_FLIGHT_MAX: Final = 2
 """Batches under way to one replica: with one alone, a send that just missed a batch would wait for its whole reply."""
@@ -36,6 +38,8 @@ BACKOFF_FIRST_S: Final = 0.05
 BACKOFF_MAX_S: Final = 1.0
 ENVELOPE_BYTES: Final = 200
 """What a batch weighs besides its requests: the cluster's hash and the headers of its lists."""
+
+_log = logging.getLogger(__name__)
 
 Deliver = Callable[[str, Sequence[int], Answer, Now, Now], None]
 
@@ -106,7 +110,11 @@ class Link:
         self._lazy_timer: asyncio.TimerHandle | None = None
         self._flush_soon: asyncio.Handle | None = None
         self._declined: list[_Waiting] = []
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._under_way: Final[dict[int, GiveUp]] = {}
+        """Batches that are not answered yet, by number, and how to give each up."""
+        self._last_batch = 0
+        self._all_answered: asyncio.Event | None = None
+        """While the link is being closed."""
         self._places = document.limits.requests_max
         """Requests in the next batch, at most: twice as many as a reply that was cut off had answers to."""
         self._incarnation = ""
@@ -148,11 +156,14 @@ class Link:
         for timer in (self._lazy_timer, self._flush_soon):
             if timer is not None:
                 timer.cancel()
-        if self._tasks:
-            _, late = await asyncio.wait(self._tasks, timeout=timeout_s)
-            for task in late:
-                task.cancel()
-            await asyncio.gather(*late, return_exceptions=True)
+        if self._under_way:
+            self._all_answered = asyncio.Event()
+            try:
+                async with asyncio.timeout(timeout_s):
+                    await self._all_answered.wait()
+            except TimeoutError:
+                for give_up in self._under_way.values():
+                    give_up()
 
     def _put_lazy(self, waiting: _Waiting) -> None:
         self._lazy.push(waiting)
@@ -178,7 +189,7 @@ class Link:
         bytes_max = OUTBOX_BODIES_MAX * self._document.limits.message_bytes_max
         if len(outbox.sends) >= OUTBOX_SENDS_MAX or outbox.bytes + size > bytes_max:
             return False
-        return self._failures == 0 or (not self._tasks and self._clock.now().mono_s >= self._retry_at_s)
+        return self._failures == 0 or (not self._under_way and self._clock.now().mono_s >= self._retry_at_s)
 
     def flush(self) -> None:
         """What was put goes now, as far as that many may be under way."""
@@ -189,16 +200,9 @@ class Link:
             self._answer_declined()
         in_flight_max = IN_FLIGHT_MAX if self._failures == 0 else 1
         while (self._short.sends or self._long.sends or (self._lazy.sends and self._lazy_due)) and len(
-            self._tasks
+            self._under_way
         ) < in_flight_max:
-            task = asyncio.get_running_loop().create_task(self._exchange(self._take()))
-            self._tasks.add(task)
-            task.add_done_callback(self._exchanged)
-
-    def _exchanged(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
-        if not self._is_closed:
-            self.flush()
+            self._send(self._take())
 
     def _answer_declined(self) -> None:
         declined, self._declined = self._declined, []
@@ -227,25 +231,33 @@ class Link:
         self._lazy_due = self._lazy_due and bool(self._lazy.sends)
         return taken
 
-    async def _exchange(self, sent_now: Sequence[_Waiting]) -> None:
+    def _send(self, sent_now: Sequence[_Waiting]) -> None:
         trace = [each.send.trace for each in sent_now for _ in each.requests] if self.is_traced else ()
         requests = [request for each in sent_now for request in each.requests]
         batch = Batch(self._document.hash, tuple(requests), tuple(trace))
-        sent = self._clock.now()
-        answer: Answer = Unanswered("the transport failed")
-        try:
-            answer = self._checked(
-                batch, await self._transport.exchange(self.replica, batch, EXCHANGE_TIMEOUT_S)
-            )
-        finally:
-            if not self._is_closed:
-                self._note(answer)
-                now = self._clock.now()
-                if isinstance(answer, BatchReply):
-                    self._pace(len(answer.replies), len(requests))
-                    if len(answer.replies) < len(requests) or [each for each in sent_now if each.replies]:
-                        sent_now, answer = self._whole(sent_now, answer, sent, now)
-                self._report(sent_now, answer, sent, now)
+        self._last_batch += 1
+        done = partial(self._answered, self._last_batch, sent_now, batch, self._clock.now())
+        self._under_way[self._last_batch] = self._transport.post(
+            self.replica, batch, EXCHANGE_TIMEOUT_S, done
+        )
+
+    def _answered(
+        self, number: int, sent_now: Sequence[_Waiting], batch: Batch, sent: Now, answer: Answer
+    ) -> None:
+        del self._under_way[number]
+        if self._is_closed:
+            if not self._under_way and self._all_answered is not None:
+                self._all_answered.set()
+            return
+        answer = self._checked(batch, answer)
+        self._note(answer)
+        now = self._clock.now()
+        if isinstance(answer, BatchReply):
+            self._pace(len(answer.replies), len(batch.requests))
+            if len(answer.replies) < len(batch.requests) or [each for each in sent_now if each.replies]:
+                sent_now, answer = self._whole(sent_now, answer, sent, now)
+        self._report(sent_now, answer, sent, now)
+        self.flush()
 
     def _report(self, over: Sequence[_Waiting], answer: Answer, sent: Now, now: Now) -> None:
         """Deliver what came of sends. Of those that were answered in part before, it is not certain that nothing was done."""

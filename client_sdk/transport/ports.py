@@ -3,23 +3,76 @@
 Owns these two seams only. Must not know HTTP, nor what a message means.
 """
 
+import asyncio
+import logging
 import time
-from collections.abc import Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
+from typing import Any, Protocol, TypeVar
 
 from ...api_specs.messages import Batch, BatchReply, ForwardedReply, ForwardedRequest
 from ...timestamps.clock import Now
 from ..protocol.core.values import Answer, Operation, Outcome, Send, SendForwarded, Unanswered
 
+_log = logging.getLogger(__name__)
+
+_Answer = TypeVar("_Answer")
+
+Done = Callable[[_Answer], None]
+"""Hears what came of a request, once, and never before the call that sends it returns. Raises nothing."""
+
+GiveUp = Callable[[], object]
+"""Ends a request before it is answered: nobody hears of it any more."""
+
 
 class Transport(Protocol):
     """Carries batches to replicas. Never raises for what a network or a replica does: it answers Unanswered."""
 
+    def post(
+        self, replica: str, batch: Batch, timeout_s: float, done: Done[BatchReply | Unanswered]
+    ) -> GiveUp:
+        """Send `batch`; `done` hears the replica's reply, or why there is none, within `timeout_s`. To be told takes no task, as to wait
+        would: this is the hottest path of all."""
+
     async def exchange(self, replica: str, batch: Batch, timeout_s: float) -> BatchReply | Unanswered:
-        """The replica's reply to `batch`, or why there is none, within `timeout_s`. May be cancelled."""
+        """As `post`, for who waits. May be cancelled."""
+        return await answer_to(partial(self.post, replica, batch, timeout_s))
 
     async def aclose(self) -> None:
-        """Give up all connections; no exchange is under way."""
+        """Give up all connections; nothing is under way."""
+
+
+async def answer_to(post: Callable[[Done[_Answer]], GiveUp]) -> _Answer:
+    """What `post` is told. May be cancelled, which gives the request up."""
+    come: asyncio.Future[_Answer] = asyncio.get_running_loop().create_future()
+
+    def tell(answer: _Answer) -> None:
+        if not come.done():
+            come.set_result(answer)
+
+    give_up = post(tell)
+    try:
+        return await come
+    except asyncio.CancelledError:
+        give_up()
+        raise
+
+
+def post_task(request: Coroutine[Any, Any, _Answer], done: Done[_Answer | Unanswered]) -> GiveUp:
+    """Have `done` told what a coroutine returns; what it raises is a mistake of ours, of which the log tells."""
+
+    def tell(task: asyncio.Task[_Answer]) -> None:
+        if task.cancelled():
+            return
+        if (error := task.exception()) is None:
+            done(task.result())
+        else:
+            _log.error("a request could not be carried", exc_info=error)
+            done(Unanswered("the transport failed"))
+
+    task = asyncio.get_running_loop().create_task(request)
+    task.add_done_callback(tell)
+    return task.cancel
 
 
 class Forwarder(Protocol):

@@ -54,7 +54,9 @@ class FairQueue:
 
     def _count(self, size: int) -> None:
         self._begun += size + LONG_BYTES // SHORT_AT_ONCE
-        if self._begun >= LONG_BYTES // 4 and not self._is_turning:  # A turn for each would cost as much as a short one.
+        if (
+            self._begun >= LONG_BYTES // 4 and not self._is_turning
+        ):  # A turn for each would cost as much as a short one.
             self._is_turning = True
             asyncio.get_running_loop().call_soon(self._turn)
 

@@ -188,7 +188,6 @@ class DirectProtocol(BoundedProtocol):
     def data_received(self, data: bytes) -> None:
         """See asyncio.Protocol. A front end sends the same head with all its batches: to parse it again, and to hear of each header, would
         take a quarter of the time that a read takes here."""
-        self._coming = None
         if not (self._is_between() and self._is_known(data)):
             super().data_received(data)
 
@@ -257,7 +256,7 @@ class DirectProtocol(BoundedProtocol):
         pieces, self._pieces = self._pieces, None
         self._is_in_body = False
         keep_alive = self.parser.should_keep_alive()
-        if self._head is not None and keep_alive and len(self._known) < HEADS_MAX:
+        if self._head is not None and len(self._known) < HEADS_MAX:
             sent = [each for each in self.headers if each[0] != b"content-length"]
             self._known[self._head] = sent, dict(sent)
         self._answer(self.headers, dict(self.headers), b"".join(pieces), keep_alive=keep_alive)

@@ -13,7 +13,7 @@ from ...api_specs.weights import carried_bytes
 from ...client_sdk.protocol.core.values import Unanswered
 from ...client_sdk.transport.driver import Driver, new_site
 from ...client_sdk.transport.http_transport import HttpTransport
-from ...client_sdk.transport.ports import Transport
+from ...client_sdk.transport.ports import Done, GiveUp, Transport, post_task
 from ...client_sdk.transport.tls import SYSTEM_TRUST, ClientTls
 from ..store.group_commit import Overloaded
 from ..store.store import StorageFailed
@@ -23,7 +23,7 @@ LARGE_BYTES: Final = 65_536
 """Of values; more are checked in a thread."""
 
 
-class EmbeddedTransport:
+class EmbeddedTransport(Transport):
     """Carries batches to `member` in this process, checked as those that come over HTTP, and to all other replicas through
     `others`."""
 
@@ -31,9 +31,14 @@ class EmbeddedTransport:
         self._member: Final = member
         self._others: Final = others
 
-    async def exchange(self, replica: str, batch: Batch, timeout_s: float) -> BatchReply | Unanswered:
+    def post(
+        self, replica: str, batch: Batch, timeout_s: float, done: Done[BatchReply | Unanswered]
+    ) -> GiveUp:
         if replica != self._member.id:
-            return await self._others.exchange(replica, batch, timeout_s)
+            return self._others.post(replica, batch, timeout_s, done)
+        return post_task(self._answer(replica, batch, timeout_s), done)
+
+    async def _answer(self, replica: str, batch: Batch, timeout_s: float) -> BatchReply | Unanswered:
         try:
             found = await self._checked(batch)
             async with asyncio.timeout(timeout_s):

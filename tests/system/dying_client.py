@@ -19,6 +19,7 @@ from quorate.api_specs.messages import Accept, Append, Batch, BatchReply
 from quorate.client_sdk import AsyncClient
 from quorate.client_sdk.protocol.core.values import Unanswered
 from quorate.client_sdk.transport.http_transport import HttpTransport
+from tests.support.exchanging import Exchanging
 from tests.system.harness import front_end, http
 
 DEADLINE_S: Final = 20.0
@@ -26,7 +27,7 @@ HOLDER: Final = "r1"
 KEY: Final = "of-the-dead"
 
 
-class Deadly:
+class Deadly(Exchanging):
     """A transport that kills its own process in the chosen moment."""
 
     def __init__(self, inner: HttpTransport, when: str) -> None:

@@ -26,6 +26,7 @@ from quorate.client_sdk.transport.http_transport import HttpTransport
 from quorate.client_sdk.transport.ports import Forwarder, Transport
 from quorate.measurement.faults.held_ports import HeldPort
 from quorate.timestamps.timestamp import Timestamp
+from tests.support.exchanging import Exchanging
 
 ROOT: Final = Path(__file__).parents[2]
 WAIT_S: Final = 90.0
@@ -102,7 +103,7 @@ class Clusters:
         return "\n".join(parts)
 
 
-class Watched:
+class Watched(Exchanging):
     """A transport that notes what is sent to each replica, and all that the replica promised in its replies."""
 
     def __init__(self, inner: Transport) -> None:

@@ -134,7 +134,7 @@ class Bench:
     async def _settle(self) -> None:
         """Until the slowest replica has answered what it was sent, and what is about to be."""
         assert self._driver is not None
-        while any(each._tasks or each._flush_soon for each in self._driver._links.values()):
+        while any(each._under_way or each._flush_soon for each in self._driver._links.values()):
             await asyncio.sleep(0.001)
 
     async def _counts(self) -> Counter[str]:

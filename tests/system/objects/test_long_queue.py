@@ -28,6 +28,7 @@ from quorate.client_sdk.protocol.core.values import Dequeue, Done, Enqueue, Unan
 from quorate.client_sdk.transport.driver import Driver, new_site
 from quorate.replica.data_folder.identity import open_folder
 from quorate.replica.service.member import Member
+from tests.support.exchanging import Exchanging
 
 SHORT: Final = 100
 LONG: Final = 100_000
@@ -51,7 +52,7 @@ class Cost(Struct):
     steps: int = 0
 
 
-class Counting:
+class Counting(Exchanging):
     """A transport to members in this process, by way of the bytes that HTTP would carry."""
 
     def __init__(self, members: dict[str, Member]) -> None:

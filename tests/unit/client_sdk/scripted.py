@@ -33,6 +33,7 @@ from quorate.client_sdk.protocol.core.values import (
 )
 from quorate.timestamps.clock import Now
 from quorate.timestamps.timestamp import ZERO
+from tests.support.exchanging import Exchanging
 
 
 def document_of(
@@ -175,7 +176,7 @@ class ScriptedMachine:
 Behaviour = Callable[[str, Batch], BatchReply | Unanswered]
 
 
-class ScriptedTransport:
+class ScriptedTransport(Exchanging):
     """Answers at once, except replicas in `stuck` (which answer when set free) and in `failing`."""
 
     def __init__(self) -> None:

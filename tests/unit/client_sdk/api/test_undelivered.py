@@ -110,8 +110,8 @@ async def test_an_item_whose_answer_was_there_when_its_caller_was_cancelled_is_k
         taking = asyncio.create_task(client.queue("q").dequeue())
         step = client._driver._apply
 
-        def apply(effects: Any) -> None:
-            step(effects)
+        def apply(effects: Any, **how: Any) -> None:
+            step(effects, **how)
             if any(finish for finish in effects.finished):
                 taking.cancel()
 

@@ -320,6 +320,10 @@ class Held:
     ) -> None:
         self._waiting.append((requests, done, is_wanted, caller))
 
+    @property
+    def waits(self) -> int:
+        return len(self._waiting)
+
     def release(self) -> None:
         for waiting in self._waiting:
             self._post(*waiting)
@@ -391,7 +395,7 @@ def long_batch(here: Served) -> bytes:
 def call(
     headers: list[tuple[bytes, bytes]], body: bytes, send: Callable[[Answer], None], *, is_wanted: bool = True
 ) -> Call:
-    return Call(headers, body, None, send, lambda: is_wanted)
+    return Call(headers, dict(headers), body, None, send, lambda: is_wanted)
 
 
 @pytest.mark.parametrize("is_direct", [True, False])

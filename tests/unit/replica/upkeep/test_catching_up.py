@@ -35,6 +35,7 @@ from quorate.replica.upkeep import catching_up
 from quorate.replica.upkeep.catching_up import CatchingUp
 from quorate.timestamps.clock import Now
 from quorate.timestamps.timestamp import Timestamp, make
+from tests.support.exchanging import Exchanging
 from tests.unit.replica.protocol.test_acceptor import NAME, Replica, ballot, entry
 
 DOCUMENT = ClusterDocument("test", tuple(ReplicaInfo(f"r{n}", f"http://127.0.0.1:{n}") for n in (1, 2)))
@@ -42,7 +43,7 @@ Work = Callable[[Store], Any]
 Run = Callable[[Work], Awaitable[Any]]
 
 
-class To:
+class To(Exchanging):
     """The way to another member in this process. `asked` holds all batches; nothing else comes through while `is_mute`."""
 
     def __init__(self, other: Member) -> None:
