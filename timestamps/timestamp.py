@@ -70,7 +70,7 @@ def site(timestamp: Timestamp) -> str:
 
 def risen(timestamp: Timestamp) -> Timestamp:
     """The next one above `timestamp` of the same site; itself where there is none."""
-    if counter(timestamp) < COUNTER_MAX:
-        return make(wall_us(timestamp), counter(timestamp) + 1, site(timestamp))
+    if (passed := counter(timestamp)) < COUNTER_MAX:
+        return Timestamp(f"{timestamp[:15]}{passed + 1:04x}{timestamp[19:]}")
     above_us = min(wall_us(timestamp) + 1, WALL_US_MAX)
     return max(timestamp, make(above_us, 0, site(timestamp)))

@@ -101,6 +101,8 @@ def _percent(number: int, percent: int) -> int:
 
 def _deletes(request: Append, store: Holds) -> bool:
     """Whether it only deletes keys that the replica knows."""
+    if request.entries and request.entries[0].value is not None:
+        return False  # As most of them.
     return all(entry.value is None for entry in request.entries) and store.state(request.object) is not None
 
 

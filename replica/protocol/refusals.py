@@ -93,22 +93,20 @@ def malformed(request: Append | Collect | Accept | Commit | Reserve, types: Coll
     """What is wrong with a request to a replica that keeps objects of these types."""
     if not is_object_name(request.object):
         return "the object's name is not TYPE/NAME (dictionary/NAME/KEY) of the allowed characters"
-    if adt_of(request.object) not in types:
-        return f"the cluster has no data type {adt_of(request.object)!r}: its [types] name those of one's own"
-    entries: tuple[Entry, ...]
+    if (adt := adt_of(request.object)) not in types:
+        return f"the cluster has no data type {adt!r}: its [types] name those of one's own"
     match request:
         case Append():
-            entries, taken = request.entries, []
+            values, taken = [entry.value for entry in request.entries], []
         case Accept() | Commit() if request.summary is not None:
             summary = request.summary
-            entries = summary.adopted + summary.kept()
-            taken = [entry for decision in summary.recent for entry in decision.taken]
+            values = [entry.value for entry in summary.adopted + summary.kept()]
+            taken = [entry.value for decision in summary.recent for entry in decision.taken]
         case _:
             return None
-    if any(entry.value is UNSET for entry in entries):
+    if UNSET in values:
         return "an entry without its value cannot be stored"
-    is_deletion = any(entry.value is None for entry in (*entries, *taken))
-    if is_deletion and adt_of(request.object) != "dictionary":
+    if adt != "dictionary" and (None in values or None in taken):
         return "only a dictionary's entries can be deletions (null value)"
     return None
 
@@ -117,7 +115,7 @@ def latest_claimed(request: Append | Collect | Accept | Commit | Reserve) -> Tim
     """The latest timestamp that the request would have the replica take for its own."""
     match request:
         case Append():
-            return max((entry.t for entry in request.entries), default=ZERO)
+            return max([entry.t for entry in request.entries], default=ZERO)
         case Reserve():
             return max(request.ballot, *(entry.t for each in request.proposals for entry in each.entries))
         case Collect():
@@ -134,7 +132,7 @@ def _furthest_us(request: Append | Collect | Accept | Commit | Reserve) -> int:
     """The latest time at which the request would have an item of a queue come back, be due or expire."""
     match request:
         case Append():
-            return max((_times_of(entry) for entry in request.entries), default=0)
+            return max(map(_times_of, request.entries), default=0)
         case Accept() | Commit() if request.summary is not None:
             summary = request.summary
             leases = (max(each.until_us, each.expires_us) for each in summary.leases)
@@ -157,11 +155,10 @@ def _latest_asked(request: Collect) -> Timestamp:
 
 def _latest(summary: Summary) -> Timestamp:
     """The latest timestamp that the summary tells of: of events, of decisions that it remembers, and of terms."""
-    entries = (entry.t for entry in summary.adopted)
-    terms = (term_of(ballot) for ballot in (*summary.terms, summary.terms_floor, *_listed(summary)))
-    taken = (entry.t for decision in summary.recent for entry in decision.taken)
-    kept = (entry.t for entry in summary.kept())
-    return max((summary.horizon, *entries, *terms, *taken, *kept))
+    entries = [entry.t for entry in summary.adopted + summary.kept()]
+    terms = map(term_of, (*summary.terms, summary.terms_floor, *_listed(summary)))
+    taken = [entry.t for decision in summary.recent for entry in decision.taken]
+    return max(summary.horizon, *entries, *terms, *taken)
 
 
 def _listed(summary: Summary) -> list[Ballot]:

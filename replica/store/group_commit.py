@@ -146,6 +146,11 @@ class Committer:
         self._untold: Final[dict[asyncio.AbstractEventLoop, deque[_Job]]] = {}
         """What was done and waits for its turn to be told, by the event loop that it came from."""
         self._untold_bytes = 0
+        self._told: Final[deque[int]] = deque()
+        """Of these, bytes that were told since the writer counted last. The event loop takes no lock for it: while the writer has the
+        lock and waits for the interpreter, it would have both wait."""
+        self._is_full = False
+        """Whether the writer waits until results were told."""
         self._in_use: Final = threading.Lock()
         """Held by whoever uses the store."""
         self._is_busy = False
@@ -254,9 +259,10 @@ class Committer:
             if left:
                 waiting = set(left)
                 done = [job for job in group if job not in waiting]
-            with self._changed:
-                self._put_back(left)
-                self._untold_bytes += sum(job.size for job in done)
+            if left:
+                with self._changed:
+                    self._put_back(left)
+            self._untold_bytes += sum(job.size for job in done)
             self._is_busy = False
             self._release(done)
         try:
@@ -285,10 +291,12 @@ class Committer:
     def _next_group(self) -> list[_Job]:
         """The jobs that wait, up to a weight; waits for one, and until results were told. Empty when the committer stops."""
         with self._changed:
-            self._changed.wait_for(
-                lambda: self._untold_bytes <= UNTOLD_BYTES_MAX or self._is_stopping, UNTOLD_S_MAX
-            )
-            self._changed.wait_for(lambda: self._jobs or self._is_stopping)
+            if self._has_much_untold():
+                self._is_full = True
+                self._changed.wait_for(lambda: self._is_stopping or not self._has_much_untold(), UNTOLD_S_MAX)
+                self._is_full = False
+            while not (self._jobs or self._is_stopping):
+                self._changed.wait()
             self._is_busy = True
             group: list[_Job] = []
             weight = 0
@@ -300,6 +308,11 @@ class Committer:
                     self._put_back([group.pop()])
                     break
             return group
+
+    def _has_much_untold(self) -> bool:
+        while self._told:
+            self._untold_bytes -= self._told.popleft()
+        return self._untold_bytes > UNTOLD_BYTES_MAX
 
     def _put_back(self, jobs: list[_Job]) -> None:
         """They are the next ones."""
@@ -400,10 +413,9 @@ class Committer:
 
     def _forget(self, jobs: list[_Job]) -> None:
         """Their results are no longer held."""
-        with self._changed:
-            was_full = self._untold_bytes > UNTOLD_BYTES_MAX
-            self._untold_bytes -= sum(job.size for job in jobs)
-            if was_full:
+        self._told.append(sum(job.size for job in jobs))
+        if self._is_full:
+            with self._changed:
                 self._changed.notify()
 
     def _undo(self, error: Exception) -> None:

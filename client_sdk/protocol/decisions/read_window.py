@@ -76,7 +76,7 @@ class ReadWindows:
         upto = self._cache.known_upto(replica)
         ahead = (timestamp for timestamp in self._cache.seen if horizon < timestamp <= upto)
         enough = wanted + WINDOW_MIN // 2
-        limit = max(2 * wanted, WINDOW_MIN) if sum(1 for _ in islice(ahead, enough)) < enough else 0
+        limit = max(2 * wanted, WINDOW_MIN) if len(list(islice(ahead, enough))) < enough else 0
         return self._cache.window(replica, limit, payload=replica == source)
 
 
