@@ -136,7 +136,9 @@ class Operations:
             outcome = await _in_turn(self._places, size, self.front_end, operation, left_s)
         else:
             outcome = await _outcome(self.front_end, operation, left_s)
-        await self._answers.wait(turn(), length_of(outcome.result) if isinstance(outcome, Done) else 0)
+        size = length_of(outcome.result) if isinstance(outcome, Done) else 0
+        if not self._answers.may_begin(size):
+            await self._answers.wait(turn(), size)
         if isinstance(outcome, Done):
             return outcome.result
         raise refusal_of(outcome)

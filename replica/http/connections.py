@@ -7,11 +7,12 @@ passes in one piece costs few comparisons.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
 from msgspec import Struct
+from starlette.types import Scope
 from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
@@ -39,6 +40,22 @@ PIECE_BYTES: Final = 1024
 """So much is parsed at once, but of a body whose length is known: sixteen requests fit into it, which are work of half a millisecond."""
 HANG_UP_S: Final = 0.02
 HANG_UPS_MAX: Final = 50
+
+
+_CYCLE: Final = "quorate.cycle"
+"""Where a scope of ASGI holds uvicorn's cycle of request and response."""
+
+
+def body_at_hand(scope: Scope) -> bytes | None:
+    """The body of a request, taken off it, if all of it has come already, as nearly always: to wait for it within a time costs more
+    than to parse it."""
+    cycle: RequestResponseCycle | None = scope.get(_CYCLE)
+    if cycle is None or cycle.more_body:
+        return None
+    body, cycle.body = bytes(cycle.body), bytearray()
+    cycle.message_event.clear()  # As `receive` does: it tells next that the client has gone.
+    cycle.flow.resume_reading()
+    return body
 
 
 class Bounds(Struct, frozen=True):
@@ -334,8 +351,12 @@ class BoundedProtocol(HttpToolsProtocol):
     def on_header(self, name: bytes, value: bytes) -> None:
         """See httptools. What comes behind a body never counts as a header (RFC 9110, section 6.5.1): who checked the head,
         here or on the way, has not seen it."""
-        if not self._is_in_body:
-            super().on_header(name, value)
+        if self._is_in_body:
+            return
+        name = name.lower()
+        if name == b"expect" and value.lower() == b"100-continue":
+            self.expect_100_continue = True
+        self.headers.append((name, value))
 
     def on_headers_complete(self) -> None:
         """See httptools. A request whose head is too large is answered by an application that says so."""
@@ -344,9 +365,10 @@ class BoundedProtocol(HttpToolsProtocol):
             return
         self._crowd.speaks(self, self._origin)
         self._is_in_body = True
-        lengths = (value for name, value in self.headers if name == b"content-length" and value.isdigit())
-        self._body_left = int(next(lengths, b"0")[:19])
-        refused = self._head_problem()
+        named = dict(self.headers)
+        length = named.get(b"content-length", b"0")
+        self._body_left = int(length[:19]) if length.isdigit() else 0
+        refused = self._head_problem(named)
         if refused is None:
             self.begin_request()
             return
@@ -357,7 +379,7 @@ class BoundedProtocol(HttpToolsProtocol):
         finally:
             self.app = application
 
-    def _head_problem(self) -> Problem | None:
+    def _head_problem(self, named: Mapping[bytes, bytes]) -> Problem | None:
         if len(self.url) > URL_BYTES_MAX:
             return problem("url-too-long", f"path and query may have {URL_BYTES_MAX} bytes together")
         # A head of which no piece was counted came in two at most, and cannot be too large.
@@ -366,14 +388,16 @@ class BoundedProtocol(HttpToolsProtocol):
             is_large and sum(len(name) + len(value) for name, value in self.headers) > HEAD_BYTES_MAX
         ):
             return _head_too_large()
-        codings = (value for name, value in self.headers if name == b"transfer-encoding")
-        if any(value.strip().lower() != b"chunked" for value in codings):  # RFC 9112, section 6.1.
-            return problem("unknown-coding", "Transfer-Encoding: chunked alone is understood")
+        if b"transfer-encoding" in named:
+            codings = [value for name, value in self.headers if name == b"transfer-encoding"]
+            if any(value.strip().lower() != b"chunked" for value in codings):  # RFC 9112, section 6.1.
+                return problem("unknown-coding", "Transfer-Encoding: chunked alone is understood")
         return None
 
     def begin_request(self) -> None:
         """A request begins whose head is within the bounds."""
         super().on_headers_complete()
+        self.scope[_CYCLE] = self.cycle  # type: ignore[typeddict-unknown-key]
         if self.scope["method"] != "HEAD":  # Its answer is a head: what comes next is the next answer's.
             self.cycle.transport = _Joined(self.transport)  # type: ignore[assignment]
         if not self.pipeline:

@@ -18,6 +18,7 @@ from ..access.refused_callers import RefusedCallers
 from ..access.token_list import Access
 from .cancellation import ends_before_caller_goes
 from .connection_shares import origin
+from .connections import body_at_hand
 from .fair_queue import LONG_BYTES, FairQueue
 from .host_header import AllowedHosts
 from .large_bodies import Arrived, LargeBodies, begin
@@ -119,9 +120,15 @@ class Gate:
         whole, receive = b"", body.receive
         if body.is_unread:
             # What is open to everyone must leave room for the bodies of those who have a token.
-            whole = await self._whole(
-                body, self._body_bytes_max if caller is not None else OPEN_BODY_BYTES_MAX
-            )
+            most = self._body_bytes_max if caller is not None else OPEN_BODY_BYTES_MAX
+            if (found := body_at_hand(scope)) is None:
+                whole = await self._whole(body, most)
+            else:
+                whole = found
+                body.is_unread = False
+                self.check_size(len(whole), most)
+                self.hold(body.turn, len(whole))
+                body.held = len(whole)
             receive = Replay(whole, receive)
         at_s = asyncio.get_running_loop().time()
         if not self.turns.may_begin(len(whole)):

@@ -59,6 +59,8 @@ class _Mapped:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if error is None:
+            return
         if isinstance(
             error, DBAPIError
         ):  # SQLAlchemy wraps what the driver raises while it opens and closes.
