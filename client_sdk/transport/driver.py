@@ -129,7 +129,7 @@ class Driver:
             replica.id: Link(replica.id, document, transport, self._clock, self._delivered)
             for replica in document.replicas
         }
-        self._starts: Final = Starts(self._begin, document.limits)
+        self._starts: Final = Starts(self._begin, document.limits, by_connections=own is not None)
         self._waiting: Final[dict[int, asyncio.Future[Outcome]]] = {}
         self._timer: asyncio.Handle | None = None
         self._wakes_at_s = 0.0
