@@ -30,11 +30,16 @@ class Ages:
     def __init__(self, window_s: float) -> None:
         self._window_s: Final = window_s
         self._arrivals: Final = Arrivals(window_s)
+        self._old = -1
+        """What has this arrival number, or a lower one, was there a window before the batch."""
         self._met: Final[OrderedDict[str, deque[tuple[float, Aged]]]] = OrderedDict()
+
+    def begin(self, log: Log, mono_s: float) -> None:
+        """A batch comes."""
+        self._old = self._arrivals.old(log, mono_s)
 
     def told(self, request: Request, reply: Reply, log: Log, mono_s: float) -> Reply:
         """The reply, which says what is old of the summary that this replica holds of the object."""
-        old = self._arrivals.old(log, mono_s)
         if not isinstance(reply, (Collected, Accepted)):
             return reply
         assert isinstance(request, (Collect, Accept)), "they alone are answered so"
@@ -43,7 +48,7 @@ class Ages:
         if _lists(summary) or request.object in self._met:
             self.meet(request.object, summary, mono_s)
             aged = self.aged(request.object, mono_s)
-        if state is not None and _is_old_deletion(state, old):
+        if state is not None and _is_old_deletion(state, self._old):
             aged = replace(aged, deletion=state.horizon)
         if aged is NOT_AGED:
             return reply
@@ -79,8 +84,8 @@ class Ages:
 
 def _is_old_deletion(state: ObjectState, old: int) -> bool:
     """Whether the object is a cell, and its deletion was decided by that number, and still stands."""
-    is_standing = adt_of(state.name) == "dictionary" and is_deletion(state.summary)
-    return is_standing and state.summary.horizon == state.horizon and state.decided_by <= old
+    is_standing = is_deletion(state.summary) and state.summary.horizon == state.horizon
+    return is_standing and adt_of(state.name) == "dictionary" and state.decided_by <= old
 
 
 def _lists(summary: Summary) -> bool:

@@ -65,6 +65,8 @@ class Holds(Protocol):
 
 def refused(request: Request, store: Holds, capacity: Capacity) -> Refused | None:
     """Why the replica does not do it; None where there is room, or nothing new."""
+    if isinstance(request, Collect) and not _keeps(request):
+        return None
     if isinstance(request, Append):
         return _refused_append(
             request, store, _further(capacity, DELETED_PERCENT) if _deletes(request, store) else capacity

@@ -237,6 +237,7 @@ class Member:
     def _handle(self, store: Store, requests: Sequence[Request]) -> Sized[BatchReply]:
         replies: list[Reply] = []
         now_us, mono_s, budget = self.wall_us(), self._mono_s(), Budget(self._bounds.page_bytes_max)
+        self._ages.begin(store, mono_s)
         for request in requests:
             if budget.is_spent:
                 break

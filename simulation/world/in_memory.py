@@ -54,6 +54,7 @@ class InMemoryReplica:
         """Handle a batch in the open transaction: the reply must not leave before `store.commit`. `mono_s` never steps."""
         if batch.cluster != self.document.hash:
             raise OtherCluster(f"replica {self.id} holds the cluster document {self.document.hash[:12]}")
+        self._ages.begin(self.store, mono_s)
         replies = tuple(
             [
                 self._ages.told(request, self._answer(request, now_us), self.store, mono_s)
