@@ -65,7 +65,7 @@ class Holds(Protocol):
 
 def refused(request: Request, store: Holds, capacity: Capacity) -> Refused | None:
     """Why the replica does not do it; None where there is room, or nothing new."""
-    if isinstance(request, Collect) and not _keeps(request):
+    if isinstance(request, (Collect, Commit)) and not _keeps(request):
         return None
     if isinstance(request, Append):
         return _refused_append(
@@ -81,7 +81,7 @@ def refused(request: Request, store: Holds, capacity: Capacity) -> Refused | Non
         problem = _refused_disk(store.use(), further)
         if problem is not None and size > _bytes_here(request.object, known, store):
             return problem
-    if known is not None or not _keeps(request):
+    if known is not None:
         return None
     use = store.use()
     return _refused_disk(use, further) or _refused_object(request.object, use, further.objects_max)
