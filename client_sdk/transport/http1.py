@@ -88,8 +88,13 @@ class _Connection(asyncio.Protocol):
         self._timer = self._loop.call_later(timeout_s, self._fail, "no answer in time")
         self._transport.write(request)
 
+    def drop(self, done: Done[HttpAnswer | _Broken]) -> None:
+        """Hang up if it is still `done` that is to be told, and hears nothing then: what comes now would be taken for the next answer."""
+        if self._done is done:
+            self.close()
+
     def close(self) -> None:
-        """Hang up at once. Who has asked hears nothing: what comes now would be taken for the next answer."""
+        """Hang up at once. Who has asked hears nothing."""
         self._take_done()
         self._hang_up()
 
@@ -134,9 +139,9 @@ class _Connection(asyncio.Protocol):
     def _is_known(self, data: bytes) -> bool:
         """Take a whole answer whose head is that of the one before. A replica's answers of one second have the same, and to hear of each
         header again would take as long as to read the body."""
-        head, _, body = data.partition(b"\r\n\r\n")
+        head, end, body = data.partition(b"\r\n\r\n")
         head, _, length = head.rpartition(b"\r\ncontent-length: ")
-        if not length.isdigit() or len(length) > LENGTH_DIGITS_MAX:
+        if not (end and length.isdigit()) or len(length) > LENGTH_DIGITS_MAX:
             self._head = b""
             return False
         self._head = head
@@ -260,10 +265,12 @@ class QuickClient:
         connection = self._kept(place)
         if connection is None:
             return post_task(self._by_new_connection(who, place, whole, timeout_s, bytes_max), done)
-        connection.ask(
-            whole, bytes_max, timeout_s, lambda answer: done(self._outcome(who, place, connection, answer))
-        )
-        return connection.close
+
+        def tell(answer: HttpAnswer | _Broken) -> None:
+            done(self._outcome(who, place, connection, answer))
+
+        connection.ask(whole, bytes_max, timeout_s, tell)
+        return partial(connection.drop, tell)
 
     async def _by_new_connection(
         self, who: str, place: _Place, whole: bytes, timeout_s: float, bytes_max: int
@@ -276,7 +283,7 @@ class QuickClient:
 
         def ask(done: Done[HttpAnswer | _Broken]) -> GiveUp:
             connection.ask(whole, bytes_max, until_s - asyncio.get_running_loop().time(), done)
-            return connection.close
+            return partial(connection.drop, done)
 
         return self._outcome(who, place, connection, await answer_to(ask))
 

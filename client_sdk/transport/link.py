@@ -164,6 +164,7 @@ class Link:
             except TimeoutError:
                 for give_up in self._under_way.values():
                     give_up()
+                await asyncio.sleep(0)
 
     def _put_lazy(self, waiting: _Waiting) -> None:
         self._lazy.push(waiting)
@@ -237,9 +238,12 @@ class Link:
         batch = Batch(self._document.hash, tuple(requests), tuple(trace))
         self._last_batch += 1
         done = partial(self._answered, self._last_batch, sent_now, batch, self._clock.now())
-        self._under_way[self._last_batch] = self._transport.post(
-            self.replica, batch, EXCHANGE_TIMEOUT_S, done
-        )
+        try:
+            give_up = self._transport.post(self.replica, batch, EXCHANGE_TIMEOUT_S, done)
+        except Exception:  # noqa: BLE001 - a mistake of the transport's: whoever waits for the answer must hear of it
+            _log.exception("a batch could not be sent")
+            give_up = asyncio.get_running_loop().call_soon(done, Unanswered("the transport failed")).cancel
+        self._under_way[self._last_batch] = give_up
 
     def _answered(
         self, number: int, sent_now: Sequence[_Waiting], batch: Batch, sent: Now, answer: Answer

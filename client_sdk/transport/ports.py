@@ -22,7 +22,7 @@ Done = Callable[[_Answer], None]
 """Hears what came of a request, once, and never before the call that sends it returns. Raises nothing."""
 
 GiveUp = Callable[[], object]
-"""Ends a request before it is answered: nobody hears of it any more."""
+"""Ends a request before it is answered: nobody hears of it any more. After its answer it does nothing."""
 
 
 class Transport(Protocol):
@@ -61,18 +61,27 @@ async def answer_to(post: Callable[[Done[_Answer]], GiveUp]) -> _Answer:
 def post_task(request: Coroutine[Any, Any, _Answer], done: Done[_Answer | Unanswered]) -> GiveUp:
     """Have `done` told what a coroutine returns; what it raises is a mistake of ours, of which the log tells."""
 
+    is_given_up = False
+
     def tell(task: asyncio.Task[_Answer]) -> None:
-        if task.cancelled():
+        answer: _Answer | Unanswered = Unanswered("the transport failed")
+        if is_given_up:
             return
-        if (error := task.exception()) is None:
-            done(task.result())
-        else:
-            _log.error("a request could not be carried", exc_info=error)
-            done(Unanswered("the transport failed"))
+        if not task.cancelled():  # As a program may have done that ends all its tasks.
+            if (error := task.exception()) is None:
+                answer = task.result()
+            else:
+                _log.error("a request could not be carried", exc_info=error)
+        done(answer)
+
+    def give_up() -> None:
+        nonlocal is_given_up
+        is_given_up = True
+        task.cancel()
 
     task = asyncio.get_running_loop().create_task(request)
     task.add_done_callback(tell)
-    return task.cancel
+    return give_up
 
 
 class Forwarder(Protocol):

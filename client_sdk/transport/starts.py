@@ -15,7 +15,7 @@ from ..protocol.core.values import Enqueue, Operation, Outcome, Write
 STARTS_MAX: Final = 256
 """Operations begun together: more would wait for each other's messages to be made."""
 SAME_DIGITS: Final = 2
-"""Deadlines that differ by less than a hundredth of a second are the same, the earliest: one that has waited for its turn has a little less."""
+"""Deadlines from a second on that round to the same hundredth are the same, the earliest: one that has waited for its turn has a little less."""
 BYTES_MAX: Final = 256 * 1024
 """What they weigh: a small one should not wait for many large ones to be sent."""
 
@@ -73,7 +73,8 @@ class Starts:
         by_deadline: dict[float, list[tuple[float, Start]]] = {}
         for deadline_s, start in waiting:
             if not start.caller.done():
-                by_deadline.setdefault(round(deadline_s, SAME_DIGITS), []).append((deadline_s, start))
+                same_s = round(deadline_s, SAME_DIGITS) if deadline_s >= 1 else deadline_s
+                by_deadline.setdefault(same_s, []).append((deadline_s, start))
         for started in by_deadline.values():
             for group in self._groups([start for _, start in started]):
                 self._begin(group, min(deadline_s for deadline_s, _ in started))

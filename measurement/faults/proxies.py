@@ -4,6 +4,7 @@ Owns which ways are closed and why: one stays closed until its last reason is go
 refuses further ones, as a firewall that rejects. A way that no fault of the plan closes has no proxy, and costs nothing.
 """
 
+import asyncio
 from collections.abc import Iterable, Mapping
 from contextlib import AsyncExitStack
 from typing import Final, Self
@@ -23,6 +24,8 @@ class Ways:
         self._reasons: Final[dict[Way, set[str]]] = {way: set() for way in names}
         self._urls: Final = dict(urls)
         self._stack: Final = AsyncExitStack()
+        self._changing: Final = asyncio.Lock()
+        """One fault may close a way while another one opens it."""
 
     async def __aenter__(self) -> Self:
         for proxy in self._proxies.values():
@@ -54,14 +57,17 @@ class Ways:
 
     async def close(self, way: Way, reason: str) -> None:
         """Close a way."""
-        if not self._reasons[way]:
-            await self._proxies[way].refuse()
-            self._proxies[way].cut()
-        self._reasons[way].add(reason)
+        async with self._changing:
+            was_open = not self._reasons[way]
+            self._reasons[way].add(reason)
+            if was_open:
+                await self._proxies[way].refuse()
+                self._proxies[way].cut()
 
     async def open(self, way: Way, reason: str) -> None:
         """The reason is gone; open the way if it was the last."""
-        was_closed = bool(self._reasons[way])
-        self._reasons[way].discard(reason)
-        if was_closed and not self._reasons[way]:
-            await self._proxies[way].listen()
+        async with self._changing:
+            was_closed = bool(self._reasons[way])
+            self._reasons[way].discard(reason)
+            if was_closed and not self._reasons[way]:
+                await self._proxies[way].listen()

@@ -61,6 +61,9 @@ class Proxy:
 
     def _begin(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Take a connection, in a task of our own: the server's would report it as an error that we cancel it."""
+        if self._server is None:  # It was being accepted as the way was closed.
+            _reset(writer)
+            return
         self._writers.add(writer)  # Before the task's first step, which never comes if it is cancelled first.
         task = asyncio.get_running_loop().create_task(self._take(reader, writer))
         self._pairs.add(task)
@@ -104,8 +107,10 @@ async def stop_listening(server: asyncio.Server) -> None:
     socket open, with nobody to close it but the garbage collector."""
     for listening in server.sockets:
         server.get_loop().remove_reader(listening.fileno())
-    await asyncio.sleep(0)
-    server.close()
+    try:
+        await asyncio.sleep(0)
+    finally:
+        server.close()
 
 
 def _reset(writer: asyncio.StreamWriter) -> None:

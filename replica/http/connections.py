@@ -108,7 +108,7 @@ class _Joined:
         self._transport.close()
 
     def _flush(self) -> None:
-        if self._head:
+        if self._head and not self.is_closing():
             head, self._head = self._head, b""
             self._transport.write(head)
 

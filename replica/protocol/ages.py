@@ -34,8 +34,8 @@ class Ages:
         """What has this arrival number, or a lower one, was there a window before the batch."""
         self._met: Final[OrderedDict[str, deque[tuple[float, Aged]]]] = OrderedDict()
 
-    def begin(self, log: Log, mono_s: float) -> None:
-        """A batch comes."""
+    def look(self, log: Log, mono_s: float) -> None:
+        """A batch begins, or has been handled: note how far the log has come, and what of it is old."""
         self._old = self._arrivals.old(log, mono_s)
 
     def told(self, request: Request, reply: Reply, log: Log, mono_s: float) -> Reply:

@@ -36,6 +36,8 @@ from ..store.group_commit import Unwanted
 _URL: Final = PATH.encode()
 HEADS_MAX: Final = 4
 """So many heads a connection knows. A front end sends one, or two."""
+HEAD_KNOWN_BYTES_MAX: Final = 1024
+"""A longer head is parsed each time: so little is kept for each connection, however many there are."""
 LENGTH_DIGITS_MAX: Final = 10
 _END: Final = b"\r\n\r\n"
 _LENGTH: Final = b"\r\nContent-Length: "
@@ -199,9 +201,13 @@ class DirectProtocol(BoundedProtocol):
 
     def _is_known(self, data: bytes) -> bool:
         """Answer a whole batch if its head is known."""
-        head, _, body = data.partition(_END)
+        head, end, body = data.partition(_END)
         head, _, length = head.rpartition(_LENGTH)
-        if not length.isdigit() or len(length) > LENGTH_DIGITS_MAX:
+        if (
+            not (end and length.isdigit())
+            or len(length) > LENGTH_DIGITS_MAX
+            or len(head) > HEAD_KNOWN_BYTES_MAX
+        ):
             return False
         if (known := self._known.get(head)) is None:
             self._coming = head

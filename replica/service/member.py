@@ -237,7 +237,7 @@ class Member:
     def _handle(self, store: Store, requests: Sequence[Request]) -> Sized[BatchReply]:
         replies: list[Reply] = []
         now_us, mono_s, budget = self.wall_us(), self._mono_s(), Budget(self._bounds.page_bytes_max)
-        self._ages.begin(store, mono_s)
+        self._ages.look(store, mono_s)
         for request in requests:
             if budget.is_spent:
                 break
@@ -252,6 +252,7 @@ class Member:
             reply = self._ages.told(request, reply, store, mono_s)
             budget.note(request, reply)
             replies.append(reply)
+        self._ages.look(store, mono_s)
         incarnation = self.folder.incarnation
         whole = BatchReply(self.id, incarnation, store.clock, self.wall_us(), tuple(replies), self.began)
         return Sized(whole, budget.bytes)

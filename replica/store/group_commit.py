@@ -106,6 +106,21 @@ class _Job:
         return self.size
 
 
+class _Untold:
+    """What was done and waits to be told on one event loop, and how much was told in this turn, or in turns before in which little was."""
+
+    def __init__(self) -> None:
+        self.jobs: Final[deque[_Job]] = deque()
+        self.weight = self.size = 0
+        self.is_waiting = False
+        """Whether the next turn goes on."""
+
+    def has_room(self, job: _Job) -> bool:
+        """Whether the job may be told in this turn: one may, whatever it weighs."""
+        is_light = self.weight + job.weight <= TELL_WEIGHT_MAX and self.size + job.size <= TELL_BYTES_MAX
+        return is_light or not self.weight
+
+
 class _Portion:
     """How much of a group one transaction may do: for so long, and with results of so many bytes."""
 
@@ -143,8 +158,8 @@ class Committer:
         """For jobs that wait."""
         self._changed: Final = threading.Condition()
         self._is_stopping = False
-        self._untold: Final[dict[asyncio.AbstractEventLoop, deque[_Job]]] = {}
-        """What was done and waits for its turn to be told, by the event loop that it came from."""
+        self._untold: Final[dict[asyncio.AbstractEventLoop, _Untold]] = {}
+        """By the event loop that it came from."""
         self._untold_bytes = 0
         self._told: Final[deque[int]] = deque()
         """Of these, bytes that were told since the writer counted last. The event loop takes no lock for it: while the writer has the
@@ -383,33 +398,32 @@ class Committer:
 
     def _hand_over(self, loop: asyncio.AbstractEventLoop, jobs: list[_Job]) -> None:
         """Tell these jobs, behind those of earlier transactions whose turn has not come."""
-        untold = self._untold.get(loop)
-        if untold is None:
-            self._untold[loop] = deque(jobs)
-            self._tell_some(loop)
-        else:
-            untold.extend(jobs)
+        untold = self._untold.setdefault(loop, _Untold())
+        untold.jobs.extend(jobs)
+        if not untold.is_waiting:
+            self._tell_some(loop, untold)
 
-    def _tell_some(self, loop: asyncio.AbstractEventLoop) -> None:
+    def _tell_some(self, loop: asyncio.AbstractEventLoop, untold: _Untold) -> None:
         """Tell the first jobs, up to a weight and a size; the others in later turns of the event loop, for an answer is put into
         bytes here."""
-        untold, told = self._untold[loop], list[_Job]()
-        weight = size = 0
-        while untold:
-            job = untold[0]
-            weight += job.weight
-            size += job.size
-            if told and (weight > TELL_WEIGHT_MAX or size > TELL_BYTES_MAX):
-                break
-            told.append(untold.popleft())
+        told = list[_Job]()
+        while untold.jobs and untold.has_room(untold.jobs[0]):
+            job = untold.jobs.popleft()
+            untold.weight += job.weight
+            untold.size += job.size
+            told.append(job)
             _tell(job)
-        # What comes meanwhile waits for the next turn, where this one has had much of its portion.
-        if untold or weight > TELL_WEIGHT_MAX // 4 or size > TELL_BYTES_MAX // 4:
-            loop.call_soon(self._tell_some, loop)
-        else:
-            del self._untold[loop]
+        # A turn is waited for only where this one has had much of its portion: it would cost as much as to tell a job.
+        if untold.jobs or untold.weight > TELL_WEIGHT_MAX // 4 or untold.size > TELL_BYTES_MAX // 4:
+            untold.is_waiting = True
+            loop.call_soon(self._tell_next, loop, untold)
         if told:
             self._forget(told)
+
+    def _tell_next(self, loop: asyncio.AbstractEventLoop, untold: _Untold) -> None:
+        """The next turn."""
+        untold.is_waiting, untold.weight, untold.size = False, 0, 0
+        self._tell_some(loop, untold)
 
     def _forget(self, jobs: list[_Job]) -> None:
         """Their results are no longer held."""

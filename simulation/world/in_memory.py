@@ -54,13 +54,14 @@ class InMemoryReplica:
         """Handle a batch in the open transaction: the reply must not leave before `store.commit`. `mono_s` never steps."""
         if batch.cluster != self.document.hash:
             raise OtherCluster(f"replica {self.id} holds the cluster document {self.document.hash[:12]}")
-        self._ages.begin(self.store, mono_s)
+        self._ages.look(self.store, mono_s)
         replies = tuple(
             [
                 self._ages.told(request, self._answer(request, now_us), self.store, mono_s)
                 for request in batch.requests
             ]
         )
+        self._ages.look(self.store, mono_s)
         return BatchReply(self.id, self.incarnation, self.store.clock, now_us, replies)
 
     def tell(self, request: Request, now_us: int) -> Reply:

@@ -15,6 +15,7 @@ from ....timestamps.timestamp import Timestamp
 from ..core.log_cache import LogCache
 from ..core.rounds import Event, Expired, Gathering, Task
 from .lease_table import is_too_heavy
+from .summary_builder import fits_whole, remembered_bytes
 from .transitions import Plan
 
 PATIENCE_S: Final = 0.3
@@ -104,11 +105,11 @@ def entry_of(part: Entry | Leased) -> Entry:
 
 
 def filled(
-    plan: Plan, handed: Handed, payloads: Mapping[Timestamp, Value], before: Summary, whole_bytes_max: int
+    plan: Plan, handed: Handed, payloads: Mapping[Timestamp, Value], before: Summary, page_bytes_max: int
 ) -> Plan:
     """The plan with these payloads in the entries that it delivers (`handed`), adopts, keeps or tells of.
 
-    `before`: the summary at hand, which must stay what it is; of what it remembers nothing becomes heavier.
+    `before`: the summary at hand, which must stay what it is.
     """
     is_unchanged = plan.summary == before
 
@@ -118,19 +119,16 @@ def filled(
         return Entry(part.id, part.t, payloads[part.t]) if part.t in payloads else part
 
     ambiguous = {entry_id for entry_id, _ in plan.summary.ambiguous}
-    earlier = {known.id for known in before.recent}
-    kept_bytes = payload_bytes([entry for known in plan.summary.recent for entry in known.taken])
+    size = remembered_bytes(plan.summary.recent)
 
     def remembered(decision: Decision) -> Decision:
         """With the payloads of what may not be complete, as far as there is room: too few logs may have it for a repeat."""
-        nonlocal kept_bytes
-        if decision.id in earlier:
-            return decision
+        nonlocal size
         whole = tuple(fill(each) if each.id in ambiguous else each for each in decision.taken)
-        more_bytes = payload_bytes(whole) - payload_bytes(decision.taken)
-        if kept_bytes and kept_bytes + more_bytes > whole_bytes_max:
+        more = payload_bytes(whole) - payload_bytes(decision.taken)
+        if not fits_whole(size, more, page_bytes_max):
             return decision
-        kept_bytes += more_bytes
+        size += more
         return replace(decision, taken=whole)
 
     results = {place: tuple(map(fill, parts)) for place, parts in handed.items()}

@@ -30,7 +30,7 @@ from .payloads import Gone, TooHeavy, Withheld, fetch_payloads, filled, is_overw
 from .pending import COMMANDS_MAX, Batches, CommandResult, PendingCommand
 from .pending import Machine as DecidingMachine
 from .read_window import ReadWindows
-from .summary_builder import WHOLE_PART, Context, is_included
+from .summary_builder import Context, is_included
 from .term import Term, TermLost
 from .transitions import Command, Plan, is_short, plan_cell, plan_queue
 
@@ -451,8 +451,7 @@ class Proposer:
         # Of what a repeat gets again the summary keeps the names only, though a log may show it still: that is missing each time.
         is_news = any(t in seen and seen[t].entry.value is UNSET for t in missing)
         payloads = yield from fetch_payloads(task, self._cache, missing, self._machine.limits)
-        whole_bytes_max = self._machine.limits.page_bytes_max // WHOLE_PART
-        full = filled(plan, handed, payloads, self._cache.summary, whole_bytes_max)
+        full = filled(plan, handed, payloads, self._cache.summary, self._machine.limits.page_bytes_max)
         if is_news and is_overweight(full, self._machine.limits):
             raise TooHeavy
         return full

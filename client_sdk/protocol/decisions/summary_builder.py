@@ -3,7 +3,7 @@
 Owns the rules by which a summary stays bounded. Must not know what commands want (`quorate.client_sdk.protocol.decisions.transitions`).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from msgspec.structs import replace
@@ -41,6 +41,17 @@ class Context(LeasingContext, frozen=True):
 
 WHOLE_PART: Final = 8
 """Of a page, what is remembered whole of what was taken under keys takes such a part."""
+
+
+def remembered_bytes(recent: Iterable[Decision]) -> int:
+    """What the payloads weigh that are remembered with decisions."""
+    return payload_bytes([entry for known in recent for entry in known.taken])
+
+
+def fits_whole(size: int, more: int, page_bytes_max: int) -> bool:
+    """Whether payloads of `more` bytes may be remembered besides `size` of others: each accept carries them. The first ones may,
+    whatever they weigh."""
+    return not size or size + more <= page_bytes_max // WHOLE_PART
 
 
 class SummaryBuilder:
@@ -99,9 +110,8 @@ class SummaryBuilder:
         return len(self.recent) < self.context.recent_max and len(named) + len(entries) <= KEYED_ENTRIES_MAX
 
     def has_room_to_keep_whole(self, entries: Sequence[Entry]) -> bool:
-        """Whether the payloads of these may be remembered: each accept carries them. The first ones may, whatever they weigh."""
-        size = payload_bytes([entry for known in self.recent for entry in known.taken])
-        return not size or size + payload_bytes(entries) <= self.context.take_bytes_max // WHOLE_PART
+        """Whether the payloads of these may be remembered."""
+        return fits_whole(remembered_bytes(self.recent), payload_bytes(entries), self.context.take_bytes_max)
 
     def has_room_to_adopt(self, entry: Entry) -> bool:
         """Whether the summary, and a settled front besides, can be sent. The first has room; who has none asks again."""

@@ -91,7 +91,8 @@ async def test_any_answers_are_heard_alike(monkeypatch: pytest.MonkeyPatch) -> N
         for _ in range(8):
             if not sent or rng.random() < 0.7:
                 whole = rng.choice(USUAL if rng.random() < 0.6 else OTHERS)
-            cut = rng.choice([0, 0, rng.randrange(len(whole)), whole.find(b"\r\n\r\n") + 4])
+            end = whole.find(b"\r\n\r\n")
+            cut = rng.choice([0, 0, rng.randrange(len(whole)), end, end + 4])
             sent.append([piece for piece in (whole[:cut], whole[cut:]) if piece])
         monkeypatch.setattr(_Connection, "_is_known", noting)
         told = heard(sent)

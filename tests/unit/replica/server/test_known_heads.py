@@ -4,13 +4,14 @@ import asyncio
 from contextlib import suppress
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
 from quorate.api_specs.limits import HEADERS_MAX
 from quorate.api_specs.messages import Collect
 from quorate.replica.server import direct
-from quorate.replica.server.direct import DirectProtocol
+from quorate.replica.server.direct import HEAD_KNOWN_BYTES_MAX, HEADS_MAX, DirectProtocol
 from tests.unit.replica.server.test_direct import (
     HEADERS,
     PATH,
@@ -81,7 +82,8 @@ def pieces(asked: list[bytes], rng: Random) -> list[bytes]:
         if way < 0.25 and found:
             found[-1] += request
         elif way < 0.35:
-            cut = rng.choice([rng.randrange(len(request)), request.find(b"\r\n\r\n") + 4])
+            end = request.find(b"\r\n\r\n")
+            cut = rng.choice([rng.randrange(len(request)), end, end + 4])
             found += [request[:cut], request[cut:]]
         else:
             found.append(request)
@@ -147,3 +149,44 @@ async def test_a_request_with_a_known_head_is_not_cut_off_as_an_idle_connection_
         held.release()
         assert (await answer(reader))[0] == b"HTTP/1.1 200 OK"
         writer.close()
+
+
+async def test_half_a_head_proves_nothing_for_who_comes_next(tmp_path: Path) -> None:
+    """Behind a proxy, two callers share a connection."""
+    body = b"\xc1"
+    half = b"POST " + PATH + b" HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d" % len(body)
+    async with served(tmp_path, is_direct=True, has_tokens=True) as here:
+        reader, writer = await asyncio.open_connection("127.0.0.1", here.port)
+        for rest, expected in (
+            (b"\r\nAuthorization: Bearer writes\r\n\r\n", b"HTTP/1.1 400 Bad Request"),
+            (b"\r\n\r\n", b"HTTP/1.1 401 Unauthorized"),
+        ):
+            writer.write(half)
+            for _ in range(20):
+                await asyncio.sleep(0)
+            writer.write(rest + body)
+            assert (await answer(reader))[0] == expected
+        writer.close()
+
+
+@pytest.mark.parametrize("more", [100, HEAD_KNOWN_BYTES_MAX])
+async def test_little_is_known_of_a_connection(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: int
+) -> None:
+    known: list[int] = []
+    answered = DirectProtocol._answer
+
+    def noting(self: DirectProtocol, *given: Any, **named: Any) -> None:
+        known.append(len(self._known))
+        answered(self, *given, **named)
+
+    monkeypatch.setattr(DirectProtocol, "_answer", noting)
+    async with served(tmp_path, is_direct=True) as here:
+        reader, writer = await asyncio.open_connection("127.0.0.1", here.port)
+        for number in range(HEADS_MAX + 2):
+            writer.write(
+                last(batch(here, Collect("register/r")), *HEADERS, b"X: %d%b" % (number, b"x" * more))
+            )
+            await answer(reader)
+        writer.close()
+    assert max(known) == (HEADS_MAX if more < HEAD_KNOWN_BYTES_MAX else 0)
