@@ -46,10 +46,15 @@ _CYCLE: Final = "quorate.cycle"
 """Where a scope of ASGI holds uvicorn's cycle of request and response."""
 
 
-def body_at_hand(scope: Scope) -> bytes | None:
+def cycle_of(scope: Scope) -> RequestResponseCycle | None:
+    """Take uvicorn's cycle off the scope: the two know each other, and would wait for the garbage collector."""
+    cycle: RequestResponseCycle | None = scope.pop(_CYCLE, None)
+    return cycle
+
+
+def body_at_hand(cycle: RequestResponseCycle | None) -> bytes | None:
     """The body of a request, taken off it, if all of it has come already, as nearly always: to wait for it within a time costs more
     than to parse it."""
-    cycle: RequestResponseCycle | None = scope.get(_CYCLE)
     if cycle is None or cycle.more_body:
         return None
     body, cycle.body = bytes(cycle.body), bytearray()

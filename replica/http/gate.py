@@ -18,7 +18,7 @@ from ..access.refused_callers import RefusedCallers
 from ..access.token_list import Access
 from .cancellation import ends_before_caller_goes
 from .connection_shares import origin
-from .connections import body_at_hand
+from .connections import body_at_hand, cycle_of
 from .fair_queue import LONG_BYTES, FairQueue
 from .host_header import AllowedHosts
 from .large_bodies import Arrived, LargeBodies, begin
@@ -121,7 +121,7 @@ class Gate:
         if body.is_unread:
             # What is open to everyone must leave room for the bodies of those who have a token.
             most = self._body_bytes_max if caller is not None else OPEN_BODY_BYTES_MAX
-            if (found := body_at_hand(scope)) is None:
+            if (found := body_at_hand(body.cycle)) is None:
                 whole = await self._whole(body, most)
             else:
                 whole = found
@@ -293,6 +293,7 @@ class _Body:
     def __init__(self, scope: Scope, receive: Receive) -> None:
         self.headers: Final = dict(scope["headers"])
         self.receive: Final = receive
+        self.cycle: Final = cycle_of(scope)
         self.turn: Hashable = None
         self.held = 0
         """Bytes read and kept, for who takes that turn."""

@@ -1,8 +1,8 @@
 """Blind operations: their response does not depend on the state, so they read nothing first (DESIGN, "Blind"). Pure."""
 
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable
 from collections.abc import Set as AbstractSet
-from functools import cache
+from functools import cache, cached_property
 from typing import Final, Literal
 
 from msgspec import Struct
@@ -86,7 +86,6 @@ class Blind:
         self._spans: Final = spans
         self._choice = machine.choice_of(name)
         self._final = self._choice.final_of_kind(Kind.BLIND)
-        self._is_met = cache(self._final.is_met_by)  # Most entries of a batch are at the same replicas.
         self._everyone = frozenset(self._choice.votes)
         self._stored: dict[Timestamp, frozenset[str]] = {}
         self._fenced: dict[Timestamp, frozenset[str]] = {}
@@ -225,6 +224,11 @@ class Blind:
 
     def _agree(self, key: str, proposed: tuple[Entry, ...]) -> Generator[float, Event, tuple[Entry, ...]]:
         return agree(self._name, key, proposed, self._task, self._machine)
+
+    @cached_property
+    def _is_met(self) -> Callable[[frozenset[str]], bool]:
+        """Most entries of a batch are at the same replicas."""
+        return cache(self._final.is_met_by)
 
     def _store(self, attempts: list[Attempt], kind: AttemptKind) -> Generator[float, Event, None]:
         while pending := [attempt for attempt in attempts if not attempt.is_done]:

@@ -20,7 +20,14 @@ async def answering(asked: PendingCommand) -> bytes:
 async def test_a_request_that_is_given_up_after_its_answer_does_not_end_that_of_who_has_its_connection_now() -> (
     None
 ):
-    with serving(answering) as server:
+    is_held = [True]
+
+    async def holding(asked: PendingCommand) -> bytes:
+        while asked.line == "GET /second HTTP/1.1" and is_held:
+            await asyncio.sleep(0.001)
+        return await answering(asked)
+
+    with serving(holding) as server:
         client = QuickClient(None)
         await client.request("r1", server.url + "/first", timeout_s=WAIT_S, bytes_max=1000)
         told: list[HttpAnswer | Unanswered] = []
@@ -34,6 +41,7 @@ async def test_a_request_that_is_given_up_after_its_answer_does_not_end_that_of_
                 await asyncio.sleep(0.001)
         assert server.connections == 1
         give_up()
+        is_held.clear()
         async with asyncio.timeout(WAIT_S):
             while not told:
                 await asyncio.sleep(0.001)
