@@ -285,7 +285,14 @@ class QuickClient:
             connection.ask(whole, bytes_max, until_s - asyncio.get_running_loop().time(), done)
             return partial(connection.drop, done)
 
-        return self._outcome(who, place, connection, await answer_to(ask))
+        try:
+            answer = await answer_to(ask)
+        except (
+            asyncio.CancelledError
+        ):  # Also where it was told in this very turn: nobody has kept the connection.
+            connection.close()
+            raise
+        return self._outcome(who, place, connection, answer)
 
     def _outcome(
         self, who: str, place: _Place, connection: _Connection, answer: HttpAnswer | _Broken

@@ -39,7 +39,7 @@ class Transport(Protocol):
         return await answer_to(partial(self.post, replica, batch, timeout_s))
 
     async def aclose(self) -> None:
-        """Give up all connections; nothing is under way."""
+        """Give up all connections; what was under way is answered, or was given up."""
 
 
 async def answer_to(post: Callable[[Done[_Answer]], GiveUp]) -> _Answer:

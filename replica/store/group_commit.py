@@ -398,7 +398,10 @@ class Committer:
 
     def _hand_over(self, loop: asyncio.AbstractEventLoop, jobs: list[_Job]) -> None:
         """Tell these jobs, behind those of earlier transactions whose turn has not come."""
-        untold = self._untold.setdefault(loop, _Untold())
+        if (untold := self._untold.get(loop)) is None:
+            for gone in [known for known in self._untold if known.is_closed()]:
+                self._untold.pop(gone, None)
+            untold = self._untold[loop] = _Untold()
         untold.jobs.extend(jobs)
         if not untold.is_waiting:
             self._tell_some(loop, untold)

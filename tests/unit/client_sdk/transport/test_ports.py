@@ -98,3 +98,37 @@ async def test_who_waits_gives_up_when_cancelled() -> None:
     with pytest.raises(asyncio.CancelledError):
         await waiting
     assert given_up == [True]
+
+
+async def test_a_request_that_is_cancelled_as_its_answer_comes_leaves_no_connection() -> None:
+    """In the very turn of the loop: it was told, and has not gone on yet."""
+    left: list[asyncio.Transport] = []
+    asking: list[asyncio.Task[HttpAnswer | Unanswered]] = []
+
+    class Server(asyncio.Protocol):
+        def connection_made(self, transport: asyncio.BaseTransport) -> None:
+            assert isinstance(transport, asyncio.Transport)
+            self.transport = transport
+            left.append(transport)
+
+        def data_received(self, data: bytes) -> None:
+            del data
+            self.transport.write(response(200, b"{}"))
+            asking[-1].cancel()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            del exc
+            left.remove(self.transport)
+
+    server = await asyncio.get_running_loop().create_server(Server, "127.0.0.1", 0)
+    url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    client = QuickClient(None)
+    for _ in range(5):
+        asking.append(asyncio.create_task(client.request("r1", url, timeout_s=WAIT_S, bytes_max=1000)))
+        with pytest.raises(asyncio.CancelledError):
+            await asking[-1]
+    async with asyncio.timeout(5):
+        while left:
+            await asyncio.sleep(0.001)
+    await client.aclose()
+    server.close()
