@@ -25,7 +25,7 @@ _BOUNDS: Final[tuple[tuple[Any, dict[str, int]], ...]] = (
     (pending, {"COMMANDS_MAX": 3}),
     (proposer, {"COMMANDS_MAX": 3}),
     (own_transitions, {"FOLDED_MAX": 2}),
-    (summary_builder, {"TERMS_MAX": 6, "TERMS_KEPT": 3}),
+    (summary_builder, {"TERMS_MAX": 12, "TERMS_KEPT": 6}),
     (queue_looks, {"PAGE_ENTRIES": 2, "ENTRIES_AT_ONCE": 2}),
     (observe, {"CELL_ROWS": 2, "PAGE_OBJECTS": 2, "KEYS_AT_ONCE": 2}),
     (own_calls, {"LOOK_ENTRIES": 1}),
