@@ -57,17 +57,23 @@ class Ways:
 
     async def close(self, way: Way, reason: str) -> None:
         """Close a way."""
-        async with self._changing:
-            was_open = not self._reasons[way]
-            self._reasons[way].add(reason)
-            if was_open:
-                await self._proxies[way].refuse()
-                self._proxies[way].cut()
+        self._reasons[way].add(reason)
+        await self._settle(way)
 
     async def open(self, way: Way, reason: str) -> None:
         """The reason is gone; open the way if it was the last."""
+        self._reasons[way].discard(reason)
+        await self._settle(way)
+
+    async def _settle(self, way: Way) -> None:
+        """Have the way be as its reasons say."""
+        proxy = self._proxies[way]
         async with self._changing:
-            was_closed = bool(self._reasons[way])
-            self._reasons[way].discard(reason)
-            if was_closed and not self._reasons[way]:
-                await self._proxies[way].listen()
+            if not self._reasons[way]:
+                if not proxy.is_listening:
+                    await proxy.listen()
+            elif proxy.is_listening:
+                try:
+                    await proxy.refuse()
+                finally:
+                    proxy.cut()

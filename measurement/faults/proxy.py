@@ -42,6 +42,11 @@ class Proxy:
             await asyncio.wait(self._pairs, timeout=CLOSE_DEADLINE_S)
         self._held.release()
 
+    @property
+    def is_listening(self) -> bool:
+        """Whether it takes connections."""
+        return self._server is not None
+
     async def listen(self) -> None:
         """Take connections, again after `refuse`."""
         assert self._server is None

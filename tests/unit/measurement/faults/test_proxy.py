@@ -73,7 +73,7 @@ async def test_faults_that_close_and_open_a_way_at_once_leave_it_as_the_last_say
         await ways.close(way, "a")
         await asyncio.gather(ways.open(way, "a"), ways.close(way, "b"))
         assert ways.reasons(way) == {"b"}
-        assert ways._proxies[way]._server is None
+        assert not ways._proxies[way].is_listening
         await asyncio.gather(ways.close(way, "c"), ways.open(way, "c"), ways.open(way, "b"))
         assert not ways.reasons(way)
-        assert ways._proxies[way]._server is not None
+        assert ways._proxies[way].is_listening
