@@ -37,7 +37,8 @@ _URL: Final = PATH.encode()
 HEADS_MAX: Final = 4
 """So many heads a connection knows. A front end sends one, or two."""
 HEAD_KNOWN_BYTES_MAX: Final = 1024
-"""A longer head is parsed each time: so little is kept for each connection, however many there are."""
+HEADERS_KNOWN_MAX: Final = 16
+"""A larger head is parsed each time: so little is kept for each connection, however many there are."""
 LENGTH_DIGITS_MAX: Final = 10
 _END: Final = b"\r\n\r\n"
 _LENGTH: Final = b"\r\nContent-Length: "
@@ -262,7 +263,8 @@ class DirectProtocol(BoundedProtocol):
         pieces, self._pieces = self._pieces, None
         self._is_in_body = False
         keep_alive = self.parser.should_keep_alive()
-        if self._head is not None and len(self._known) < HEADS_MAX:
+        is_small = len(self.headers) <= HEADERS_KNOWN_MAX
+        if self._head is not None and is_small and len(self._known) < HEADS_MAX:
             sent = [each for each in self.headers if each[0] != b"content-length"]
             self._known[self._head] = sent, dict(sent)
         self._answer(self.headers, dict(self.headers), b"".join(pieces), keep_alive=keep_alive)

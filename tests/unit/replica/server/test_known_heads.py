@@ -11,7 +11,7 @@ import pytest
 from quorate.api_specs.limits import HEADERS_MAX
 from quorate.api_specs.messages import Collect
 from quorate.replica.server import direct
-from quorate.replica.server.direct import HEAD_KNOWN_BYTES_MAX, HEADS_MAX, DirectProtocol
+from quorate.replica.server.direct import HEAD_KNOWN_BYTES_MAX, HEADERS_KNOWN_MAX, HEADS_MAX, DirectProtocol
 from tests.unit.replica.server.test_direct import (
     HEADERS,
     PATH,
@@ -168,9 +168,17 @@ async def test_half_a_head_proves_nothing_for_who_comes_next(tmp_path: Path) -> 
         writer.close()
 
 
-@pytest.mark.parametrize("more", [100, HEAD_KNOWN_BYTES_MAX])
+@pytest.mark.parametrize(
+    ("more", "is_known"),
+    [
+        ((b"X: 1" * 9,), True),
+        ((b"X: " + b"x" * HEAD_KNOWN_BYTES_MAX,), False),
+        ((b"X: 1",) * HEADERS_KNOWN_MAX, False),
+    ],
+    ids=["small", "long", "of many headers"],
+)
 async def test_little_is_known_of_a_connection(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: tuple[bytes, ...], *, is_known: bool
 ) -> None:
     known: list[int] = []
     answered = DirectProtocol._answer
@@ -183,9 +191,7 @@ async def test_little_is_known_of_a_connection(
     async with served(tmp_path, is_direct=True) as here:
         reader, writer = await asyncio.open_connection("127.0.0.1", here.port)
         for number in range(HEADS_MAX + 2):
-            writer.write(
-                last(batch(here, Collect("register/r")), *HEADERS, b"X: %d%b" % (number, b"x" * more))
-            )
+            writer.write(last(batch(here, Collect("register/r")), *HEADERS, b"Y: %d" % number, *more))
             await answer(reader)
         writer.close()
-    assert max(known) == (HEADS_MAX if more < HEAD_KNOWN_BYTES_MAX else 0)
+    assert max(known) == (HEADS_MAX if is_known else 0)
