@@ -17,7 +17,7 @@ import httptools
 
 from ..errors import BadInput
 from ..protocol.core.values import Unanswered
-from .http_answer import JSON, HttpAnswer, unanswered
+from .http_answer import JSON, HttpAnswer, HttpClient, unanswered
 from .ports import Done, GiveUp, answer_to, post_task
 from .tls import SYSTEM_TRUST, ClientTls
 
@@ -218,7 +218,7 @@ class _Connection(asyncio.Protocol):
         self._begin()
 
 
-class QuickClient:
+class QuickClient(HttpClient):
     """Connections to any number of places. Belongs to one event loop."""
 
     def __init__(self, token: str | None, tls: ClientTls = SYSTEM_TRUST) -> None:
@@ -226,23 +226,6 @@ class QuickClient:
         credentials = "" if token is None else f"Authorization: Bearer {token}\r\n"
         self._place_of: Final = lru_cache(_PLACES_MAX)(partial(_place, credentials))
         self._idle: Final[dict[tuple[str, int, bool], deque[_Connection]]] = {}
-
-    async def request(
-        self,
-        who: str,
-        url: str,
-        *,
-        timeout_s: float,
-        bytes_max: int,
-        body: bytes | None = None,
-        media_type: str = JSON,
-    ) -> HttpAnswer | Unanswered:
-        """See HttpClient."""
-        return await answer_to(
-            lambda done: self.send(
-                who, url, done, timeout_s=timeout_s, bytes_max=bytes_max, body=body, media_type=media_type
-            )
-        )
 
     def send(
         self,

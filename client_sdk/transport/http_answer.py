@@ -13,7 +13,7 @@ from msgspec import Struct
 from ...api_specs.messages import NOT_DECODED, BatchReply
 from ...api_specs.problems import as_limit
 from ..protocol.core.values import Unanswered
-from .ports import Done, GiveUp
+from .ports import Done, GiveUp, answer_to
 
 MSGPACK: Final = "application/msgpack"
 JSON: Final = "application/json"
@@ -52,6 +52,11 @@ class HttpClient(Protocol):
         It has at most `bytes_max` bytes and comes within `timeout_s`. Redirects are not followed: the token would go along.
         May be cancelled.
         """
+        return await answer_to(
+            lambda done: self.send(
+                who, url, done, timeout_s=timeout_s, bytes_max=bytes_max, body=body, media_type=media_type
+            )
+        )
 
     def send(
         self,

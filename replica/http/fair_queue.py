@@ -13,7 +13,7 @@ from typing import Final
 from ...client_sdk.protocol.core.turns import Shares, Turns
 
 LONG_BYTES: Final = 8192
-"""What is longer is long. Sixty requests of a batch fit into it, which are read in less than a millisecond."""
+"""What is longer is long. A hundred and twenty requests of a batch fit into it, which are read in two milliseconds at most."""
 SHORT_AT_ONCE: Final = 64
 """Of those without a byte, so many begin in one turn: work of some hundredths of a second."""
 
@@ -54,9 +54,8 @@ class FairQueue:
 
     def _count(self, size: int) -> None:
         self._begun += size + LONG_BYTES // SHORT_AT_ONCE
-        if (
-            self._begun >= LONG_BYTES // 4 and not self._is_turning
-        ):  # A turn for each would cost as much as a short one.
+        # To wait for a turn behind each would cost as much as a short one.
+        if self._begun >= LONG_BYTES // 4 and not self._is_turning:
             self._is_turning = True
             asyncio.get_running_loop().call_soon(self._turn)
 

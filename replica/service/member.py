@@ -252,9 +252,8 @@ class Member:
             reply = self._ages.told(request, reply, store, mono_s)
             budget.note(request, reply)
             replies.append(reply)
-        self._ages.look(
-            store, self._mono_s()
-        )  # Anew: the process may have stood still since the batch began.
+        # By a later time: the process may have stood still since the batch began.
+        self._ages.look(store, self._mono_s())
         incarnation = self.folder.incarnation
         whole = BatchReply(self.id, incarnation, store.clock, self.wall_us(), tuple(replies), self.began)
         return Sized(whole, budget.bytes)

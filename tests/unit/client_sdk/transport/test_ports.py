@@ -4,11 +4,14 @@ import asyncio
 
 import pytest
 
-from quorate.client_sdk.protocol.core.values import Unanswered
+from quorate.api_specs.messages import Batch, BatchReply
+from quorate.client_sdk.protocol.core.values import Failed, Read, Unanswered
+from quorate.client_sdk.transport.driver import Driver, new_site
 from quorate.client_sdk.transport.http1 import QuickClient
 from quorate.client_sdk.transport.http_answer import HttpAnswer
-from quorate.client_sdk.transport.ports import Done, GiveUp, answer_to, post_task
+from quorate.client_sdk.transport.ports import Done, GiveUp, Transport, answer_to, post_task
 from tests.unit.client_sdk.loopback import PendingCommand, response, serving
+from tests.unit.client_sdk.scripted import document_of
 
 WAIT_S = 60.0
 
@@ -132,3 +135,23 @@ async def test_a_request_that_is_cancelled_as_its_answer_comes_leaves_no_connect
             await asyncio.sleep(0.001)
     await client.aclose()
     server.close()
+
+
+async def test_a_transport_that_raises_keeps_nobody_waiting(caplog: pytest.LogCaptureFixture) -> None:
+    class Raising(Transport):
+        def post(
+            self, replica: str, batch: Batch, timeout_s: float, done: Done[BatchReply | Unanswered]
+        ) -> GiveUp:
+            raise RuntimeError("of ours")
+
+        async def aclose(self) -> None:
+            """Nothing is open."""
+
+    document = document_of("r1", "r2", "r3")
+    driver = Driver(document, transport=Raising(), site=new_site(), seed=1)
+    outcome = await driver.run(Read("register/r"), 0.3)
+    assert isinstance(outcome, Failed)
+    assert all(f"{each}" in outcome.detail for each in ("r1", "r2", "r3", "the transport failed"))
+    assert not any(link._under_way for link in driver._links.values())
+    assert "a batch could not be sent" in caplog.text
+    await driver.aclose()

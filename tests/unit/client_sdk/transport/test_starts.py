@@ -153,3 +153,49 @@ async def test_who_goes_away_is_cancelled_alone() -> None:
     rig.transport.stuck["r1"].set()
     await stays
     await rig.driver.aclose()
+
+
+@pytest.mark.parametrize(
+    ("deadlines_s", "expected"),
+    [
+        ((4.9999, 5.0, 5.0001), [(3, 4.9999)]),
+        ((0.0051, 0.0149), [(1, 0.0051), (1, 0.0149)]),  # Half of such a one would be lost.
+        ((4.98, 5.0), [(1, 4.98), (1, 5.0)]),
+    ],
+    ids=["nearly the same", "short", "not the same"],
+)
+async def test_deadlines_that_are_nearly_the_same_are_the_earliest(
+    deadlines_s: tuple[float, ...], expected: list[tuple[int, float]]
+) -> None:
+    begun = Begun()
+    together = Starts(begun, LIMITS)
+    for operation, deadline_s in zip(reads(*"abc"), deadlines_s, strict=False):
+        together.add(operation, deadline_s)
+    await asyncio.sleep(0)
+    assert [(len(group), deadline_s) for group, deadline_s in begun.groups] == expected
+
+
+@pytest.mark.parametrize("by_connections", [True, False])
+async def test_those_who_come_by_connections_begin_with_others_of_the_next_turn(
+    *, by_connections: bool
+) -> None:
+    begun = Begun()
+    together = Starts(begun, LIMITS, by_connections=by_connections)
+    for operation in reads(*"ab"):
+        together.add(operation, 5.0)
+        await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert [len(group) for group, _ in begun.groups] == ([2] if by_connections else [1, 1])
+
+
+@pytest.mark.parametrize(("own", "expected"), [(None, [1, 1]), ("r1", [2])])
+async def test_an_embedded_driver_waits_a_turn_for_others(own: str | None, expected: list[int]) -> None:
+    machine = ScriptedMachine()
+    driver = Driver(
+        document_of("r1"), transport=ScriptedTransport(), site=new_site(), seed=1, own=own, machine=machine
+    )
+    first = asyncio.create_task(driver.run(asking("r1"), 5))
+    await asyncio.sleep(0)
+    await asyncio.gather(first, driver.run(asking("r1"), 5))
+    assert machine.begun == expected
+    await driver.aclose()

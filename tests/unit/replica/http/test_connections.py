@@ -6,6 +6,7 @@ import itertools
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
+from typing import Any, cast
 
 import msgspec
 import pytest
@@ -16,7 +17,7 @@ from quorate.api_specs.limits import AHEAD_MAX, HEAD_BYTES_MAX, OPEN_BODY_BYTES_
 from quorate.api_specs.problems import Problem
 from quorate.replica.access.token_list import one_token
 from quorate.replica.data_folder.identity import open_folder
-from quorate.replica.http import connections
+from quorate.replica.http import connections, gate
 from quorate.replica.http.connections import PIECE_BYTES, BoundedProtocol, Bounds
 from quorate.replica.http.fair_queue import LONG_BYTES
 from quorate.replica.http.host_header import AllowedHosts
@@ -477,3 +478,79 @@ async def test_who_leaves_a_long_poll_with_a_request_behind_it_takes_nothing(ser
         await asyncio.sleep(2)
         heard = await all_said(port, post % (b"dequeue", 12) + closing + b'{"wait_s":1}')
     assert heard.endswith(b'{"items":[7]}')
+
+
+class Written:
+    """A transport that keeps what is written."""
+
+    def __init__(self) -> None:
+        self.pieces: list[bytes] = []
+        self.is_closed = False
+
+    def write(self, data: bytes) -> None:
+        """As asyncio has it."""
+        self.pieces.append(data)
+
+    def close(self) -> None:
+        """As asyncio has it."""
+        self.is_closed = True
+
+    def is_closing(self) -> bool:
+        """As asyncio has it."""
+        return self.is_closed
+
+
+async def test_an_answers_head_and_body_leave_in_one_piece() -> None:
+    transport = Written()
+    joined = connections._Joined(cast(Any, transport))
+    for data in (b"head ", b"body ", b"more"):
+        joined.write(data)
+    await asyncio.sleep(0)
+    assert transport.pieces == [b"head body ", b"more"]
+
+
+async def test_a_head_whose_body_comes_later_does_not_wait_for_it() -> None:
+    transport = Written()
+    joined = connections._Joined(cast(Any, transport))
+    joined.write(b"head")
+    await asyncio.sleep(0)
+    assert transport.pieces == [b"head"]
+    joined.write(b"body")
+    assert transport.pieces == [b"head", b"body"]
+
+
+async def test_a_head_leaves_before_its_connection_closes_and_never_after_it_was_lost() -> None:
+    for is_lost in (False, True):
+        transport = Written()
+        joined = connections._Joined(cast(Any, transport))
+        joined.write(b"head")
+        transport.is_closed = is_lost
+        joined.close()
+        await asyncio.sleep(0)
+        assert transport.pieces == ([] if is_lost else [b"head"])
+
+
+@pytest.mark.parametrize("comes_later", [b"", b"}"])
+async def test_a_body_is_at_hand_once_all_of_it_has_come(
+    served: Serve, monkeypatch: pytest.MonkeyPatch, comes_later: bytes
+) -> None:
+    found: list[bytes | None] = []
+    at_hand = connections.body_at_hand
+
+    def noting(cycle: Any) -> bytes | None:
+        found.append(at_hand(cycle))
+        return found[-1]
+
+    monkeypatch.setattr(gate, "body_at_hand", noting)
+    async with served() as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        body = b'{"item":1}'.removesuffix(comes_later)
+        head = b"POST /v1/queues/q/items HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        writer.write(head + b"Content-Length: 10\r\n\r\n" + body)
+        async with asyncio.timeout(WAIT_S):
+            while not found:
+                await asyncio.sleep(0.001)
+            writer.write(comes_later)
+            assert (await reader.readuntil(b"\r\n")).startswith(b"HTTP/1.1 200 ")
+        writer.close()
+    assert found == ([b'{"item":1}'] if not comes_later else [None])

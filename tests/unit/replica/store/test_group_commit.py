@@ -337,14 +337,48 @@ async def test_what_several_transactions_did_is_answered_in_turns_and_in_order(
     assert len({at for _, at in told}) == 4
 
 
+async def test_no_turn_tells_more_however_many_transactions_ended_meanwhile(
+    opened: tuple[Store, Committer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each of them brings little, and all come in one turn of an event loop that was held up."""
+    monkeypatch.setattr(committing, "GROUP_S_MAX", 0.0)
+    _, committer = opened
+    told, turn, count = dict[int, int](), 0, 20
+    loop = asyncio.get_running_loop()
+
+    def tick() -> None:
+        nonlocal turn
+        turn += 1
+        if sum(told.values()) < count:
+            loop.call_soon(tick)
+
+    def tell(_: object, __: Exception | None) -> None:
+        told[turn] = told.get(turn, 0) + 1
+
+    for _ in range(count):
+        committer.post(partial(sized, size=0), tell, committing.TELL_WEIGHT_MAX // 5)
+    last = Blocker()
+    end = asyncio.ensure_future(committer.submit(last))
+    await asyncio.sleep(0)
+    assert last.entered.wait(30)
+    tick()
+    last.leave.set()
+    await end
+    async with asyncio.timeout(30):
+        while sum(told.values()) < count:
+            await asyncio.sleep(0)
+    assert max(told.values()) <= 5
+
+
 def sized(_: Store, size: int) -> Sized[None]:
     return Sized(None, size)
 
 
 async def test_results_that_nobody_has_taken_yet_are_bounded_in_bytes(
-    opened: tuple[Store, Committer],
+    opened: tuple[Store, Committer], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What was begun and not told: a transaction's worth beyond what may wait, however many ask at once."""
+    monkeypatch.setattr(committing, "UNTOLD_S_MAX", 600.0)  # It goes on because it is told to.
     _, committer = opened
     size = committing.GROUP_BYTES_MAX // 10
     blocker, begun, told, held = Blocker(), 0, 0, list[int]()
