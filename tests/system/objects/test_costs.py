@@ -39,6 +39,8 @@ from quorate.client_sdk.protocol.operations import reservation
 from quorate.client_sdk.protocol.operations.cell_parts import READS_TOGETHER_MAX
 from quorate.client_sdk.transport import link
 from quorate.client_sdk.transport.driver import Driver
+from quorate.replica.service import reply_budget
+from quorate.replica.store import group_commit
 from quorate.replica.store.store import Store
 from tests.system.objects.test_long_queue import DEADLINE_S, WAIT_S, Counting, Replicas
 
@@ -167,6 +169,8 @@ def replicas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Replic
     monkeypatch.setattr(completion_notices, "CELL_WAIT_S", NEVER_S)
     monkeypatch.setattr(AnswerTimes, "resend_s", lambda *_: NEVER_S)
     monkeypatch.setattr(reservation, "HEDGE_S_MIN", NEVER_S)
+    monkeypatch.setattr(reply_budget, "BATCH_READS_S_MAX", NEVER_S)
+    monkeypatch.setattr(group_commit, "GROUP_S_MAX", NEVER_S)
     made = Replicas(tmp_path)
     yield made
     made.stop()
