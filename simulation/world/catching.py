@@ -10,7 +10,7 @@ from ...api_specs.messages import Batch, Changed, Changes, Collected, Reply, Req
 from ...replica.protocol import catch_up
 from ...replica.protocol.catch_up import Lack, Progress
 from ...replica.protocol.log import Effect, Log, PutRows
-from ...timestamps.ballot import NO_BALLOT
+from ...timestamps.ballot import NO_BALLOT, Ballot
 from ...timestamps.timestamp import Timestamp
 from ..violation import Violation
 
@@ -187,26 +187,28 @@ def _known(store: Log, name: str) -> set[Timestamp]:
     return {t for _, t in store.arrived(name, 0, store.arrival(), 10**6)}
 
 
-def check_level(nodes: "list[ReplicaNode]") -> None:
-    """What one replica holds and may be installed, every other one holds; decisions known at one are known at all."""
-    for source in nodes:
-        for name in source.replica.store.objects():
-            for target in nodes:
-                if source is not target:
-                    _check_pair(name, source, target)
+def lacking(nodes: "list[ReplicaNode]") -> set[str]:
+    """What one replica holds and may be installed and another one does not hold, and decisions known at one and not at another."""
+    return {
+        f"{target.id} {name}: not caught up with {source.id}: {what}"
+        for source in nodes
+        for name in source.replica.store.objects()
+        for target in nodes
+        if source is not target
+        for what in _lacking(name, source, target)
+    }
 
 
-def _check_pair(name: str, source: "ReplicaNode", target: "ReplicaNode") -> None:
+def _lacking(name: str, source: "ReplicaNode", target: "ReplicaNode") -> "list[Timestamp | Ballot]":
     log, here = source.replica.store, target.replica.store
-    lacking = catch_up.missing(name, [t for _, t in log.arrived(name, 0, log.arrival(), 10**6)], here)
+    missing = catch_up.missing(name, [t for _, t in log.arrived(name, 0, log.arrival(), 10**6)], here)
     told, state = log.state(name), here.state(name)
     fence = here.floor() if state is None else state.fence
-    owed = [row.entry.t for row in log.wanted(name, lacking) if row.complete or row.entry.t > fence]
+    owed = [row.entry.t for row in log.wanted(name, missing) if row.complete or row.entry.t > fence]
     assert told is not None
     owed = [t for t in owed if t > told.collected]
-    if owed:
-        raise Violation(f"{target.id} {name}: not caught up with {source.id}: {owed}")
     if state is None or (state.committed == NO_BALLOT and told.horizon <= here.floor()):
-        return  # The key has ended there, or ended and begun anew: what was decided before is over.
+        return [*owed]  # The key has ended there, or ended and begun anew: what was decided before is over.
     if told.committed == told.accepted and state.committed < told.committed:
-        raise Violation(f"{target.id} {name}: not caught up with {source.id}: {told.committed}")
+        return [*owed, told.committed]
+    return [*owed]

@@ -26,6 +26,7 @@ REGRESSIONS: Final = {
 """Seeds that failed once, as the scenarios are derived now, and what was wrong."""
 LATER_REGRESSIONS: Final = {
     1010001219: "a compare-and-set passed over newer writes, for which replicas had forgotten older ones, and found nothing",
+    2200002778: "none of the protocol: replicas were held to have caught up with a janitor's decision that was on its way",
 }
 """The same as `varied` derives them."""
 
