@@ -24,6 +24,7 @@ from quorate.api_specs.messages import (
 )
 from quorate.gc.pruning import ANY_ARRIVAL
 from quorate.replica.protocol.acceptor import handle
+from quorate.replica.protocol.log import ObjectState, PutState
 from quorate.replica.protocol.refusals import Bounds
 from quorate.simulation.world.store import MemoryStore
 from quorate.timestamps.ballot import NO_BALLOT, Ballot, make_ballot
@@ -316,6 +317,24 @@ def test_a_first_attempt_far_behind_is_told_of_its_clock_and_a_late_repeat_is_to
     older = entry(-30_000_001)
     assert replica.ask(Append(NAME, (older,), "again")).reason == "too-old"
     assert isinstance(replica.ask(Append(NAME, (older,), "repair")), Appended)
+
+
+def test_of_what_a_lost_store_may_have_held_it_is_said_neither_that_it_is_stored_nor_that_it_is_not() -> None:
+    """A store made from others (`replace`) has their rows, of which the lost one may have refused some."""
+    replica = Replica()
+    replica.append(entry(1), entry(2))
+    replica.ask(Commit(NAME, complete=(at(2),)))
+    replica.store.apply(PutState(ObjectState(NAME, fence=at(5), made_upto=at(4))))
+    replica.store.commit()
+
+    for attempt in ("first", "again"):
+        refused = replica.ask(Append(NAME, (entry(1), entry(6)), attempt))
+        assert isinstance(refused, Refused)
+        assert refused.reason == "too-old"
+    assert replica.times() == [at(1), at(2)], "what came with it is not stored"
+    repaired = replica.ask(Append(NAME, (entry(1), entry(2), entry(3), entry(6)), "repair"))
+    assert repaired.stored == (False, True, False, True)
+    assert replica.append(entry(2), entry(3)) == (True, False)
 
 
 @pytest.mark.parametrize(
