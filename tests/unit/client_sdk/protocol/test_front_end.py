@@ -45,6 +45,7 @@ from quorate.client_sdk.protocol.core.values import (
 from quorate.client_sdk.protocol.decisions.pending import COMMANDS_MAX
 from quorate.client_sdk.protocol.front_end import FrontEnd
 from quorate.client_sdk.protocol.operations import observe
+from quorate.timestamps.ballot import NO_BALLOT
 from quorate.timestamps.clock import Now
 from quorate.timestamps.timestamp import ZERO
 from tests.unit.client_sdk.protocol.stage import (
@@ -230,6 +231,33 @@ def test_an_answer_that_nobody_waits_for_changes_nothing() -> None:
     driven.deliver(driven.sends[1], STORED)
     driven.tick(0.002)
     assert isinstance(driven.outcomes[1], Done)
+
+
+@pytest.mark.parametrize(("beyond_us", "ends_as"), [(0, Done), (1, Failed)])
+def test_an_operation_is_late_by_the_wall_clock_too_unless_that_may_have_been_set_right(
+    beyond_us: int, ends_as: type
+) -> None:
+    """The other clock stands still while a machine is suspended; two clocks that are right differ by twice `offset_max_s`."""
+    driven = Driven()
+    (number,) = driven.start(Read(CELL))
+    late_us = int((DEADLINE_S + 2 * EXACT.offset_max_s) * 1e6)
+    driven.now = Now(0.0, START_US + late_us + beyond_us)
+    driven.look(0)
+    assert isinstance(driven.outcomes[number], ends_as)
+
+
+def test_what_came_too_late_is_not_known_to_later_operations() -> None:
+    """What it shows may have been deleted and forgotten since."""
+    driven = Driven()
+    driven.start(Read(CELL))
+    driven.now = Now(0.0, START_US + int((DEADLINE_S + 2 * EXACT.offset_max_s) * 1e6) + 1)
+    driven.deliver(driven.sends[0], shown(*complete(entry(-1)), decided=ballot(-9)))
+    driven.start(Read(CELL))
+    again = driven.sends[3].request
+    assert isinstance(again, Collect)
+    assert again.known == NO_BALLOT
+    assert again.window is not None
+    assert again.window.since == 0
 
 
 def test_what_an_answer_shows_is_known_to_operations_that_begin_later() -> None:
