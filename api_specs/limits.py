@@ -75,6 +75,8 @@ ADDRESS_SHARE_MAX: Final = 0.75
 """Of these, one address may have so many: many workers behind one address need most, and others still find a place."""
 AHEAD_MAX: Final = 100
 """Requests that wait on one connection for the one ahead of them to be answered."""
+AHEAD_BYTES_MAX: Final = 65_536
+"""And the bytes that have come while one waited."""
 URL_BYTES_MAX: Final = 8192
 HEAD_BYTES_MAX: Final = 65_536
 HEADERS_MAX: Final = 256

@@ -18,6 +18,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 
 from ...api_specs.limits import (
     ADDRESS_SHARE_MAX,
+    AHEAD_BYTES_MAX,
     AHEAD_MAX,
     CONNECTIONS_MAX,
     HEAD_BYTES_MAX,
@@ -158,6 +159,8 @@ class BoundedProtocol(HttpToolsProtocol):
         """What must still come of a body that has said its length."""
         self._rest = memoryview(b"")
         """What has come and is not parsed yet."""
+        self._ahead_bytes = 0
+        """What has come since all requests were answered that had come."""
         self._goes_on = False
         """Whether that is being parsed, or will be in a turn that comes."""
         self._head_timer: asyncio.TimerHandle | None = None
@@ -217,24 +220,34 @@ class BoundedProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        if self._rest:  # This piece was on its way before reading was held.
+        if self.pipeline or self._rest:
+            self._ahead_bytes += len(data)
+        if self._rest:
             self._rest = memoryview(bytes(self._rest) + data)
+            self._wait()
         else:
             self._rest = memoryview(data)
             self._go_on()
+
+    def _is_ahead(self) -> bool:
+        """Whether so much has come that no more is read before all of it is parsed and answered. Less does not end the reading, or nobody
+        would hear that the client has gone."""
+        return self._ahead_bytes > AHEAD_BYTES_MAX
 
     def _go_on(self) -> None:
         """Parse what has come, as far as this turn of the event loop goes, and not too many requests wait."""
         self._goes_on = True
         while self._rest and len(self.pipeline) < AHEAD_MAX:
             if not self._reading.may_begin(self._cost()):
-                self._hold()
+                self._wait()
                 self._reading.put(self._origin, self._cost(), self._have_turn)
                 return
             self._take_piece()
         self._goes_on = False
-        if self._rest:
-            self._hold()
+        if not (self._rest or self.pipeline):
+            self._ahead_bytes = 0
+        if self._rest or self._is_ahead():
+            self._wait()
             return
         if self.transport.is_closing():
             return
@@ -263,11 +276,12 @@ class BoundedProtocol(HttpToolsProtocol):
     def all_taken(self) -> None:
         """There is nothing that has come and is not parsed."""
 
-    def _hold(self) -> None:
-        """Read no more until what has come is parsed. No client is late meanwhile."""
-        self.flow.pause_reading()
-        self.flow.is_held = True
+    def _wait(self) -> None:
+        """What has come is not parsed now. No client is late meanwhile."""
         self._stop_head_timer()
+        if self._is_ahead():
+            self.flow.pause_reading()
+            self.flow.is_held = True
 
     def _take(self, data: memoryview) -> None:
         was_in_head = self._is_in_head
@@ -427,7 +441,7 @@ class BoundedProtocol(HttpToolsProtocol):
         if self.pipeline:
             self._answered = self.pipeline[-1][0]
         super().on_response_complete()
-        if self._rest and not self._goes_on:
+        if (self._rest or self.flow.is_held) and not self._goes_on:
             self._go_on()
         if self._is_in_body and self.transport.is_closing():
             self._hang_up(HANG_UPS_MAX)

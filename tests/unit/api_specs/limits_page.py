@@ -109,7 +109,11 @@ FIXED = {
     ),
     "AHEAD_MAX": (
         limits.AHEAD_MAX,
-        "Requests that wait on one connection for the one ahead of them; when they are more, nothing is read until they are fewer.",
+        "Requests that wait on one connection for the one ahead of them; when they are more, what comes is kept until they are fewer.",
+    ),
+    "AHEAD_BYTES_MAX": (
+        limits.AHEAD_BYTES_MAX,
+        "Bytes that may come while requests wait; when they are more, nothing is read until all of them are answered.",
     ),
     "URL_BYTES_MAX": (limits.URL_BYTES_MAX, "Bytes of a request's path and query (414)."),
     "HEAD_BYTES_MAX": (

@@ -253,11 +253,28 @@ def test_comparable_text_is_json_of_an_equal_value(value: Any) -> None:
     assert _are_equal(json.loads(comparable(to_value(value)) or ""), value)
 
 
+def test_only_numbers_as_large_as_integers_are_looked_at_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An enqueue of some megabytes of fractions under a key held its replica's event loop for two seconds."""
+    looks: list[str] = []
+
+    def noting(word: str) -> str:
+        looks.append(word)
+        return word
+
+    monkeypatch.setattr(values, "_amount", noting)
+    comparable(to_value([0.1, 1.0, -0.0, 1e15, 2.5e-7, 1.5e300, 1e20, "1e16", {"1e17": [3]}, 1e16, -1.5e19]))
+    assert looks == ["1e16", "-1.5e19"]
+
+
 @pytest.mark.parametrize(
     ("left", "right", "equal"),
     [
         ("1", "1.0", True),
-        ("1e0", "1", True),
+        ("1e16", "10000000000000000", True),
+        ("[1.8e19,-9e18]", "[18000000000000000000,-9000000000000000000]", True),
+        ("-1e19", "-10000000000000000000", False),
+        ('["\\\\",1.0,"\\"1.0,"]', '["\\\\",1,"\\"1.0,"]', True),
+        ('["\\\\",1.0,"\\"1.0,"]', '["\\\\",1,"\\"1,"]', False),
         ("-0.0", "0", True),
         ("1", "true", False),
         ("1", '"1"', False),

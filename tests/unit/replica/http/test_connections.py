@@ -13,13 +13,20 @@ import pytest
 import uvicorn
 
 from quorate.api_specs.cluster import ClusterDocument, ReplicaInfo
-from quorate.api_specs.limits import AHEAD_MAX, HEAD_BYTES_MAX, OPEN_BODY_BYTES_MAX, URL_BYTES_MAX, Limits
+from quorate.api_specs.limits import (
+    AHEAD_BYTES_MAX,
+    AHEAD_MAX,
+    HEAD_BYTES_MAX,
+    OPEN_BODY_BYTES_MAX,
+    URL_BYTES_MAX,
+    Limits,
+)
 from quorate.api_specs.problems import Problem
 from quorate.replica.access.token_list import one_token
 from quorate.replica.data_folder.identity import open_folder
 from quorate.replica.http import connections, gate
 from quorate.replica.http.connections import PIECE_BYTES, BoundedProtocol, Bounds
-from quorate.replica.http.fair_queue import LONG_BYTES
+from quorate.replica.http.fair_queue import LONG_BYTES, FairQueue
 from quorate.replica.http.host_header import AllowedHosts
 from quorate.replica.http.server_tls import ServerContext
 from quorate.replica.server import direct
@@ -31,6 +38,8 @@ from tests.support.in_process import _bound
 from tests.support.turns import CountedTurns
 
 WAIT_S = 60.0
+READ_BYTES = 256 * 1024
+"""What asyncio and uvloop read at once, at most."""
 Say = Callable[[bytes], AbstractAsyncContextManager[tuple[asyncio.StreamReader, asyncio.StreamWriter]]]
 Serve = Callable[..., AbstractAsyncContextManager[int]]
 GET = b"GET /v1/health/live HTTP/1.1\r\nHost: localhost\r\n"
@@ -449,6 +458,87 @@ async def test_requests_sent_ahead_are_held_back_while_many_wait(
         writer.close()
     assert max(waiting) <= AHEAD_MAX + PIECE_BYTES // len(request) + 1
     assert max(held) < 1024 * 1024
+
+
+def long_poll(wait_s: int) -> bytes:
+    """A request that is answered after so many seconds, unless an item comes."""
+    body = b'{"wait_s": %d}' % wait_s
+    return (
+        b"POST /v1/queues/q/dequeue?deadline_s=25 HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
+    )
+
+
+@pytest.mark.parametrize("behind", [1, 3 * AHEAD_MAX])
+async def test_who_leaves_with_requests_behind_a_long_poll_is_heard_at_once(
+    served: Serve, monkeypatch: pytest.MonkeyPatch, behind: int
+) -> None:
+    begun, lost = [0], asyncio.Event()
+    begin, lose = BoundedProtocol.begin_request, BoundedProtocol.connection_lost
+
+    def noting(self: BoundedProtocol) -> None:
+        begun[0] += 1
+        begin(self)
+
+    def losing(self: BoundedProtocol, exc: Exception | None) -> None:
+        lost.set()
+        lose(self, exc)
+
+    monkeypatch.setattr(BoundedProtocol, "begin_request", noting)
+    monkeypatch.setattr(BoundedProtocol, "connection_lost", losing)
+    async with served() as port:
+        _, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(long_poll(20) * (1 + behind))
+        async with asyncio.timeout(10):  # Half of the time that the poll takes.
+            while begun[0] < min(1 + behind, AHEAD_MAX):
+                await asyncio.sleep(0.01)
+            writer.transport.abort()
+            await lost.wait()
+
+
+async def test_who_leaves_while_others_are_parsed_is_heard_at_once(
+    served: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a replica would go on with what many sent who have gone."""
+    waiting, lost = asyncio.Event(), asyncio.Event()
+    lose = BoundedProtocol.connection_lost
+
+    def losing(self: BoundedProtocol, exc: Exception | None) -> None:
+        lost.set()
+        lose(self, exc)
+
+    monkeypatch.setattr(BoundedProtocol, "connection_lost", losing)
+    async with served() as port:
+        with monkeypatch.context() as patch:  # A turn that never comes.
+            patch.setattr(FairQueue, "may_begin", lambda *_: False)
+            patch.setattr(FairQueue, "put", lambda *_: waiting.set())
+            _, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(GET + b"\r\n")
+            async with asyncio.timeout(WAIT_S):
+                await waiting.wait()
+                writer.transport.abort()
+                await lost.wait()
+
+
+async def test_what_comes_while_a_request_waits_is_bounded_in_bytes(
+    served: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A body needs no room before its request begins."""
+    kept = [0]
+    receive = BoundedProtocol.data_received
+
+    def noting(self: BoundedProtocol, data: bytes) -> None:
+        receive(self, data)
+        kept.append(len(self._rest) + sum(len(cycle.body) for cycle, _ in self.pipeline))
+
+    monkeypatch.setattr(BoundedProtocol, "data_received", noting)
+    put = b"PUT /v1/registers/r HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    body = b'"%b"' % (b"x" * 4000)
+    request = put + b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
+    async with served() as port:
+        heard = await all_said(port, long_poll(1) + request * 1000 + GET + b"Connection: close\r\n\r\n")
+    assert heard.count(b"HTTP/1.1 ") == 1002
+    assert max(kept) <= AHEAD_BYTES_MAX + 2 * READ_BYTES
 
 
 async def test_body_of_a_request_that_needs_no_token_takes_no_room(served: Serve) -> None:
