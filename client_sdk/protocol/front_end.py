@@ -39,6 +39,10 @@ from .operations.cell_parts import sorted_out
 from .operations.enqueue_round import EnqueueRound, grouped
 from .operations.shared_round import Alone, SideBySide
 
+NOT_BEGUN: Final = Failed(
+    "unavailable", "the deadline passed before it was begun, and nothing was done", definite=True
+)
+
 
 class FrontEnd(TimeNow):
     """One front end. `site` is new for each incarnation; `own` is the replica it runs in, if any.
@@ -91,27 +95,37 @@ class FrontEnd(TimeNow):
         return numbers[0], effects
 
     def start_all(
-        self, begun: Sequence[Operation], now: Now, deadline_s: float, turns: Sequence[Hashable] = ()
+        self,
+        begun: Sequence[Operation],
+        now: Now,
+        deadline_s: float,
+        turns: Sequence[Hashable] = (),
+        asked: Now | None = None,
     ) -> tuple[list[int], Effects]:
         """The same for some that begin at one moment: reads and writes of cells, stored calls, and enqueues on a queue, share messages. `turns` says of
-        each who takes turns with others at decisions."""
-        self._now = now
+        each who takes turns with others at decisions; their time counts from when they were `asked` for. Where it is over, as after this
+        process was stopped in between, they are not begun: what their callers have done since may be forgotten."""
+        self._now, asked = now, asked or now
         first = self._last_number + 1
         self._last_number += len(begun)
         numbers = list(range(first, first + len(begun)))
+        deadline_s += asked.mono_s
+        late_us = self._late_us(asked, deadline_s)
+        if now.mono_s >= deadline_s or now.wall_us > late_us:
+            self._finished += [Finish(number, NOT_BEGUN) for number in numbers]
+            return numbers, self._effects()
         others, rounds = sorted_out(zip(numbers, begun, strict=True), self)
         alone, enqueues = grouped(others, self.limits.batch_items_max)
-        deadline_s += now.mono_s
         for number, operation in alone:
-            task = self._task(number, deadline_s)
+            task = self._task(number, deadline_s, late_us)
             task.turn = turns[number - first] if turns else None
             task.steps = runs.run(operation, task, self)
             self._ready.append(task)
         for parts in rounds:
-            task = self._spawn(deadline_s)
+            task = self._spawn(deadline_s, late_us)
             self._begin_round(task, SideBySide(parts, self.document.votes, task, self))
         for group in enqueues:
-            task = self._spawn(deadline_s)
+            task = self._spawn(deadline_s, late_us)
             self._begin_round(task, EnqueueRound(group, task, self, self))
         return numbers, self._effects()
 
@@ -245,8 +259,7 @@ class FrontEnd(TimeNow):
         """An operation that ran beside others, in `shared`, goes on by itself."""
         self.count("went on alone")
         self._rounds.pop(number, None)
-        task = self._task(number, shared.deadline_s)
-        task.late_us = shared.late_us  # It began then, whatever the clock has shown since.
+        task = self._task(number, shared.deadline_s, shared.late_us)
         task.steps = runs.ended(operation, alone.steps(task))
         self._ready.append(task)
 
@@ -292,7 +305,7 @@ class FrontEnd(TimeNow):
         proposer.asked.append(asked)
         if not proposer.is_running:
             proposer.is_running = True
-            runner = self._spawn(task.deadline_s)
+            runner = self._spawn(task.deadline_s, self._late_us(self._now, task.deadline_s))
             runner.steps = proposer.run(runner)
             runner.on_end = partial(setattr, proposer, "is_running", False)
             runner.served = proposer.batches.numbers
@@ -343,14 +356,15 @@ class FrontEnd(TimeNow):
         self._last_token += 1
         return self._last_token
 
-    def _spawn(self, deadline_s: float) -> Task:
+    def _spawn(self, deadline_s: float, late_us: float) -> Task:
         self._last_number += 1
-        return self._task(self._last_number, deadline_s)
+        return self._task(self._last_number, deadline_s, late_us)
 
-    def _task(self, number: int, deadline_s: float) -> Task:
-        # What is remembered for `memory_s` leaves room for a wall clock that is set right.
-        left_s = deadline_s - self._now.mono_s + 2 * self.document.clock.offset_max_s
-        late_us = self._now.wall_us + 1e6 * left_s
+    def _late_us(self, asked: Now, deadline_s: float) -> float:
+        """When what was asked for then is late by the wall clock. What is remembered for `memory_s` leaves room for one that is set right."""
+        return asked.wall_us + 1e6 * (deadline_s - asked.mono_s + 2 * self.document.clock.offset_max_s)
+
+    def _task(self, number: int, deadline_s: float, late_us: float) -> Task:
         task = self._tasks[number] = Task(number, self, self._now, deadline_s, late_us)
         return task
 

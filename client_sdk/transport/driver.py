@@ -61,9 +61,14 @@ class Machine(Protocol):
         """How often who waits for items looks again."""
 
     def start_all(
-        self, begun: Sequence[Operation], now: Now, deadline_s: float, turns: Sequence[Hashable] = ()
+        self,
+        begun: Sequence[Operation],
+        now: Now,
+        deadline_s: float,
+        turns: Sequence[Hashable] = (),
+        asked: Now | None = None,
     ) -> tuple[list[int], Effects]:
-        """Begin operations: their numbers, and what to do."""
+        """Begin operations that were `asked` for before, or now: their numbers, and what to do."""
 
     def deliver(self, replica: str, tokens: Sequence[int], answer: Answer, sent: Now, now: Now) -> Effects:
         """Take the answer to one batch (the tokens of its requests in order, 0 for lazy ones)."""
@@ -129,7 +134,9 @@ class Driver:
             replica.id: Link(replica.id, document, transport, self._clock, self._delivered)
             for replica in document.replicas
         }
-        self._starts: Final = Starts(self._begin, document.limits, by_connections=own is not None)
+        self._starts: Final = Starts(
+            self._begin, document.limits, self._clock.now, by_connections=own is not None
+        )
         self._waiting: Final[dict[int, asyncio.Future[Outcome]]] = {}
         self._timer: asyncio.Handle | None = None
         self._wakes_at_s = 0.0
@@ -190,7 +197,7 @@ class Driver:
         if start.number in self._waiting:
             self._step(lambda: self._machine.leave(start.number, self._clock.now()))
 
-    def _begin(self, starts: Sequence[Start], deadline_s: float) -> None:
+    def _begin(self, starts: Sequence[Start], deadline_s: float, asked: Now) -> None:
         """Begin operations of the turn before. Their messages go in this one, or a single read would take a turn longer."""
         try:
             numbers, effects = self._machine.start_all(
@@ -198,6 +205,7 @@ class Driver:
                 self._clock.now(),
                 deadline_s,
                 [start.turn for start in starts],
+                asked,
             )
         except Exception:  # noqa: BLE001 - as in _step
             failed = self._broken()

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from ...api_specs.limits import ENTRY_BYTES, Limits
 from ...api_specs.values import text_bytes
+from ...timestamps.clock import Now
 from ..protocol.core.values import Enqueue, Operation, Outcome, Write
 
 STARTS_MAX: Final = 256
@@ -35,15 +36,20 @@ class Start:
         self.number = 0
 
 
-Begin = Callable[[Sequence[Start], float], None]
+Begin = Callable[[Sequence[Start], float, Now], None]
 
 
 class Starts:
     """Has operations with the same deadline begun by `begin`, all of one turn at once, as far as they fit one message; of two turns where
-    callers come `by_connections`, which are read one after the other: with 21 that ask at a time, a fifth more are done a second."""
+    callers come `by_connections`, which are read one after the other: with 21 that ask at a time, a fifth more are done a second. `begin` is told
+    when the first of them was asked for, by `now`: this process may be stopped in between."""
 
-    def __init__(self, begin: Begin, limits: Limits, *, by_connections: bool = False) -> None:
+    def __init__(
+        self, begin: Begin, limits: Limits, now: Callable[[], Now], *, by_connections: bool = False
+    ) -> None:
         self._begin: Final = begin
+        self._now: Final = now
+        self._asked = now()
         self._by_connections: Final = by_connections
         self._starts_max: Final = min(STARTS_MAX, limits.requests_max)
         self._bytes_max: Final = min(BYTES_MAX, limits.body_bytes_max // 2)
@@ -55,6 +61,7 @@ class Starts:
         """The operation is begun in the next turn, or the one after, unless its caller goes away before."""
         start = Start(operation, traced, turn)
         if not self._waiting:
+            self._asked = self._now()
             loop = asyncio.get_running_loop()
             if self._by_connections:
                 loop.call_soon(loop.call_soon, self._begin_all)
@@ -70,6 +77,7 @@ class Starts:
 
     def _begin_all(self) -> None:
         waiting, self._waiting = self._waiting, []
+        asked = self._asked
         by_deadline: dict[float, list[tuple[float, Start]]] = {}
         for deadline_s, start in waiting:
             if not start.caller.done():
@@ -77,7 +85,7 @@ class Starts:
                 by_deadline.setdefault(same_s, []).append((deadline_s, start))
         for started in by_deadline.values():
             for group in self._groups([start for _, start in started]):
-                self._begin(group, min(deadline_s for deadline_s, _ in started))
+                self._begin(group, min(deadline_s for deadline_s, _ in started), asked)
 
     def _groups(self, starts: Sequence[Start]) -> list[list[Start]]:
         groups: list[list[Start]] = []

@@ -29,8 +29,10 @@ from ...api_specs.limits import (
     URL_BYTES_MAX,
 )
 from ...api_specs.problems import Problem, problem
+from ...timestamps.clock import Now
 from .connection_shares import Crowd, origin
 from .fair_queue import FairQueue
+from .large_bodies import CLOCK
 from .problems import ProblemResponse, whole_answer
 from .traffic import Traffic
 from .unsent_answers import STALL_BYTES, UnsentAnswers, unconfirmed_bytes
@@ -45,12 +47,20 @@ HANG_UPS_MAX: Final = 50
 
 _CYCLE: Final = "quorate.cycle"
 """Where a scope of ASGI holds uvicorn's cycle of request and response."""
+_CAME: Final = "quorate.came"
+"""Where it holds when the request came."""
 
 
 def cycle_of(scope: Scope) -> RequestResponseCycle | None:
     """Take uvicorn's cycle off the scope: the two know each other, and would wait for the garbage collector."""
     cycle: RequestResponseCycle | None = scope.pop(_CYCLE, None)
     return cycle
+
+
+def came_at(scope: Scope) -> Now:
+    """When the request's head came; now where nobody noted it."""
+    came: Now = scope.pop(_CAME, None) or CLOCK.now()
+    return came
 
 
 def body_at_hand(cycle: RequestResponseCycle | None) -> bytes | None:
@@ -159,6 +169,8 @@ class BoundedProtocol(HttpToolsProtocol):
         """What must still come of a body that has said its length."""
         self._rest = memoryview(b"")
         """What has come and is not parsed yet."""
+        self._came = CLOCK.now()
+        """When the first of it came."""
         self._ahead_bytes = 0
         """What has come since all requests were answered that had come."""
         self._goes_on = False
@@ -226,7 +238,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self._rest = memoryview(bytes(self._rest) + data)
             self._wait()
         else:
-            self._rest = memoryview(data)
+            self._rest, self._came = memoryview(data), CLOCK.now()
             self._go_on()
 
     def _is_ahead(self) -> bool:
@@ -417,6 +429,7 @@ class BoundedProtocol(HttpToolsProtocol):
         """A request begins whose head is within the bounds."""
         super().on_headers_complete()
         self.scope[_CYCLE] = self.cycle  # type: ignore[typeddict-unknown-key]
+        self.scope[_CAME] = self._came  # type: ignore[typeddict-unknown-key]
         if self.scope["method"] != "HEAD":  # Its answer is a head: what comes next is the next answer's.
             self.cycle.transport = _Joined(self.transport)  # type: ignore[assignment]
         if not self.pipeline:

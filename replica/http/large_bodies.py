@@ -15,6 +15,8 @@ from typing import Any, Final, NamedTuple, TypeVar
 from starlette.types import Receive
 
 from ...client_sdk.protocol.core.turns import Turns
+from ...client_sdk.transport.ports import SystemClock
+from ...timestamps.clock import Now
 from .cancellation import ends_before_caller_goes
 from .problems import Refusal
 
@@ -23,6 +25,8 @@ LARGE_BYTES: Final = 65_536
 
 _THREAD: Final = futures.ThreadPoolExecutor(1, "quorate-bodies")
 """Of all that listen in this process: two would only wait for each other. It begins with the first large body."""
+
+CLOCK: Final = SystemClock()
 
 _Result = TypeVar("_Result")
 _Work = tuple[Callable[[], Any], "asyncio.Future[Any]"]
@@ -82,12 +86,12 @@ class LargeBodies:
 
 
 class Arrived(NamedTuple):
-    """A request whose body has come: who takes turns with it, how long the body is, when it was whole by the loop's clock, what the
+    """A request whose body has come: who takes turns with it, how long the body is, when the last of it came, what the
     client does next, and where it is read if it is large."""
 
     caller: Hashable
     size: int
-    at_s: float
+    at: Now
     receive: Receive
     bodies: LargeBodies
 
@@ -123,8 +127,8 @@ def turn() -> Hashable:
 
 
 def waited_s() -> float:
-    """For how long the request under way has waited since its body was whole."""
+    """For how long the request under way has waited since its body was whole, by the clock that says more."""
     request = _ARRIVED.get()
     if request is None:
         return 0.0
-    return asyncio.get_running_loop().time() - request.at_s
+    return CLOCK.now().since_s(request.at)

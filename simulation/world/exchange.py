@@ -50,12 +50,15 @@ class Exchange:
 
 
 class Begun:
-    """An operation of one front end, and who is told its outcome. `number` is the machine's, once it has begun."""
+    """An operation of one front end, when it was asked for, and who is told its outcome. `number` is the machine's, once it has begun."""
 
-    __slots__ = ("deadline_s", "number", "on_finish", "operation")
+    __slots__ = ("asked", "deadline_s", "number", "on_finish", "operation")
 
-    def __init__(self, operation: Operation, deadline_s: float, on_finish: Callable[[Outcome], None]) -> None:
+    def __init__(
+        self, operation: Operation, deadline_s: float, on_finish: Callable[[Outcome], None], asked: Now
+    ) -> None:
         self.operation = operation
+        self.asked = asked
         self.deadline_s = deadline_s
         self.on_finish = on_finish
         self.number = 0

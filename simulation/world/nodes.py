@@ -235,7 +235,7 @@ class FrontNode(Stoppable):
 
     def start(self, operation: Operation, deadline_s: float, on_finish: Callable[[Outcome], None]) -> Begun:
         """Start an operation, perhaps with others; `on_finish` is told its outcome, perhaps before this returns."""
-        begun = Begun(operation, deadline_s, on_finish)
+        begun = Begun(operation, deadline_s, on_finish, self.now)
         self._begun.append(begun)
         if not self.world.is_gathered:
             self._begin_all()
@@ -257,7 +257,9 @@ class FrontNode(Stoppable):
         operations = [begun.operation for begun in group]
         cells = {each.object for each in operations if isinstance(each, Read | Write)}
         self.world.note("cells begun together", max(0, len(cells) - 1))
-        numbers, effects = self.machine.start_all(operations, self.now, group[0].deadline_s)
+        numbers, effects = self.machine.start_all(
+            operations, self.now, group[0].deadline_s, asked=group[0].asked
+        )
         for begun, number in zip(group, numbers, strict=True):
             begun.number = number
             self._on_finish[number] = begun.on_finish

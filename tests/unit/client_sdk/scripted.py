@@ -99,7 +99,12 @@ class ScriptedMachine:
         self._open: dict[int, set[int]] = {}
 
     def start_all(
-        self, begun: Sequence[Operation], now: Now, deadline_s: float, turns: Sequence[Hashable] = ()
+        self,
+        begun: Sequence[Operation],
+        now: Now,
+        deadline_s: float,
+        turns: Sequence[Hashable] = (),
+        asked: Now | None = None,
     ) -> tuple[list[int], Effects]:
         """See Machine."""
         numbers, sends = [], []

@@ -43,7 +43,7 @@ from quorate.client_sdk.protocol.core.values import (
     Write,
 )
 from quorate.client_sdk.protocol.decisions.pending import COMMANDS_MAX
-from quorate.client_sdk.protocol.front_end import FrontEnd
+from quorate.client_sdk.protocol.front_end import NOT_BEGUN, FrontEnd
 from quorate.client_sdk.protocol.operations import observe
 from quorate.timestamps.ballot import NO_BALLOT
 from quorate.timestamps.clock import Now
@@ -244,6 +244,43 @@ def test_an_operation_is_late_by_the_wall_clock_too_unless_that_may_have_been_se
     driven.now = Now(0.0, START_US + late_us + beyond_us)
     driven.look(0)
     assert isinstance(driven.outcomes[number], ends_as)
+
+
+@pytest.mark.parametrize(
+    ("mono_s", "wall_s", "is_begun"),
+    [
+        (DEADLINE_S - 0.001, DEADLINE_S, True),
+        (DEADLINE_S, DEADLINE_S, False),
+        (0.0, DEADLINE_S + 2 * EXACT.offset_max_s, True),  # As where the clock has been set right.
+        (0.0, DEADLINE_S + 2 * EXACT.offset_max_s + 0.001, False),  # As where the machine was suspended.
+    ],
+)
+@pytest.mark.parametrize(
+    "operations",
+    [(Read(CELL),), (Dequeue(QUEUE, 1),), (Enqueue(QUEUE, (X,), "k"), Enqueue(QUEUE, (X,), "l"))],
+)
+def test_what_was_asked_for_long_ago_is_not_begun(
+    operations: tuple[Operation, ...], mono_s: float, wall_s: float, *, is_begun: bool
+) -> None:
+    """The process may have been stopped since, and a repeat elsewhere be forgotten."""
+    driven = Driven()
+    asked, driven.now = driven.now, Now(mono_s, START_US + int(wall_s * 1e6))
+    numbers, effects = driven.front.start_all(operations, driven.now, DEADLINE_S, asked=asked)
+    driven.obey(effects)
+    assert bool(driven.sends) is is_begun
+    if not is_begun:
+        assert [driven.outcomes[number] for number in numbers] == [NOT_BEGUN] * len(operations)
+        assert NOT_BEGUN.definite
+
+
+def test_what_is_begun_late_is_late_as_early_as_if_it_had_not_been() -> None:
+    driven = Driven()
+    asked, driven.now = driven.now, Now(0.0, START_US + int(DEADLINE_S * 1e6))
+    numbers, effects = driven.front.start_all((Read(CELL),), driven.now, DEADLINE_S, asked=asked)
+    driven.obey(effects)
+    driven.now = Now(0.0, START_US + int((DEADLINE_S + 2 * EXACT.offset_max_s) * 1e6) + 1)
+    driven.look(0)
+    assert isinstance(driven.outcomes[numbers[0]], Failed)
 
 
 def test_what_came_too_late_is_not_known_to_later_operations() -> None:

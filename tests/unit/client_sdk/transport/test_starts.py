@@ -12,9 +12,11 @@ from quorate.api_specs.limits import Limits
 from quorate.api_specs.messages import Append
 from quorate.client_sdk.errors import Closed
 from quorate.client_sdk.protocol.core.values import Enqueue, Operation, Peek, Read, Write
+from quorate.client_sdk.protocol.front_end import NOT_BEGUN
 from quorate.client_sdk.transport import starts
 from quorate.client_sdk.transport.driver import Driver, new_site
 from quorate.client_sdk.transport.starts import Start, Starts
+from quorate.timestamps.clock import Now
 from quorate.timestamps.timestamp import make
 from tests.unit.client_sdk.scripted import (
     ManualClock,
@@ -24,6 +26,7 @@ from tests.unit.client_sdk.scripted import (
     document_of,
 )
 
+NOW = Now(1.0, 2)
 LIMITS = Limits(body_bytes_max=8000, value_bytes_max=1000, requests_max=4)
 
 
@@ -33,7 +36,8 @@ class Begun:
     def __init__(self) -> None:
         self.groups: list[tuple[list[Operation], float]] = []
 
-    def __call__(self, group: Sequence[Start], deadline_s: float) -> None:
+    def __call__(self, group: Sequence[Start], deadline_s: float, asked: Now) -> None:
+        assert asked == NOW
         self.groups.append(([start.operation for start in group], deadline_s))
 
 
@@ -44,7 +48,7 @@ def reads(*names: str) -> list[Operation]:
 async def groups(operations: Sequence[Operation], limits: Limits = LIMITS) -> list[int]:
     """How many of them begin together."""
     begun = Begun()
-    made = Starts(begun, limits)
+    made = Starts(begun, limits, lambda: NOW)
     for operation in operations:
         made.add(operation, 5)
     await asyncio.sleep(0)
@@ -53,7 +57,7 @@ async def groups(operations: Sequence[Operation], limits: Limits = LIMITS) -> li
 
 async def test_those_of_one_turn_begin_together_and_later_ones_do_not_wait() -> None:
     begun = Begun()
-    made = Starts(begun, LIMITS)
+    made = Starts(begun, LIMITS, lambda: NOW)
     for name in ("a", "b"):
         made.add(Read(f"register/{name}"), 5)
     await asyncio.sleep(0)
@@ -62,9 +66,33 @@ async def test_those_of_one_turn_begin_together_and_later_ones_do_not_wait() -> 
     assert begun.groups == [(reads("a", "b"), 5), (reads("c"), 5)]
 
 
+async def test_they_are_told_since_when_the_first_of_them_waits() -> None:
+    told, times = list[tuple[int, Now]](), iter(range(100))
+    made = Starts(
+        lambda group, _, asked: told.append((len(group), asked)), LIMITS, lambda: Now(float(next(times)), 0)
+    )
+    for names in ("abcdef", "gh"):
+        for operation in reads(*names):
+            made.add(operation, 5)
+        await asyncio.sleep(0)
+    assert told == [(4, Now(1.0, 0)), (2, Now(1.0, 0)), (2, Now(2.0, 0))]
+
+
+async def test_what_waits_while_the_process_is_stopped_is_not_begun() -> None:
+    clock, transport = ManualClock(), ScriptedTransport()
+    driver = Driver(document_of("r1"), transport=transport, site=new_site(), seed=1, clock=clock)
+    running = asyncio.create_task(driver.run(Enqueue("queue/q", (Value("1"),), "key"), 5))
+    asyncio.get_running_loop().call_soon(
+        setattr, clock, "mono_s", 160.0
+    )  # Behind what asks, before what begins.
+    assert await running == NOT_BEGUN
+    assert transport.batches == []
+    await driver.aclose()
+
+
 async def test_each_deadline_has_a_group_of_its_own() -> None:
     begun = Begun()
-    made = Starts(begun, LIMITS)
+    made = Starts(begun, LIMITS, lambda: NOW)
     for name, deadline_s in (("a", 5), ("b", 6), ("c", 5)):
         made.add(Read(f"register/{name}"), deadline_s)
     await asyncio.sleep(0)
@@ -84,7 +112,7 @@ async def test_no_more_begin_together_than_one_message_holds(monkeypatch: pytest
 
 async def test_who_goes_away_before_is_not_begun() -> None:
     begun = Begun()
-    made = Starts(begun, LIMITS)
+    made = Starts(begun, LIMITS, lambda: NOW)
     gone, _ = (made.add(operation, 5) for operation in reads("a", "b"))
     gone.caller.cancel()
     await asyncio.sleep(0)
@@ -110,7 +138,7 @@ class Rig:
 async def test_small_values_weigh_what_their_entries_do() -> None:
     begun = Begun()
     limits = replace(LIMITS, requests_max=1000)
-    made = Starts(begun, limits)
+    made = Starts(begun, limits, lambda: NOW)
     for _ in range(100):
         made.add(Enqueue("queue/q", (Value("1"),)), 5)
     await asyncio.sleep(0)
@@ -168,7 +196,7 @@ async def test_deadlines_that_are_nearly_the_same_are_the_earliest(
     deadlines_s: tuple[float, ...], expected: list[tuple[int, float]]
 ) -> None:
     begun = Begun()
-    together = Starts(begun, LIMITS)
+    together = Starts(begun, LIMITS, lambda: NOW)
     for operation, deadline_s in zip(reads(*"abc"), deadlines_s, strict=False):
         together.add(operation, deadline_s)
     await asyncio.sleep(0)
@@ -180,7 +208,7 @@ async def test_those_who_come_by_connections_begin_with_others_of_the_next_turn(
     *, by_connections: bool
 ) -> None:
     begun = Begun()
-    together = Starts(begun, LIMITS, by_connections=by_connections)
+    together = Starts(begun, LIMITS, lambda: NOW, by_connections=by_connections)
     for operation in reads(*"ab"):
         together.add(operation, 5.0)
         await asyncio.sleep(0)

@@ -28,12 +28,14 @@ from quorate.replica.http import connections, gate
 from quorate.replica.http.connections import PIECE_BYTES, BoundedProtocol, Bounds
 from quorate.replica.http.fair_queue import LONG_BYTES, FairQueue
 from quorate.replica.http.host_header import AllowedHosts
+from quorate.replica.http.large_bodies import CLOCK
 from quorate.replica.http.server_tls import ServerContext
 from quorate.replica.server import direct
 from quorate.replica.server.app import create_app
 from quorate.replica.server.direct import bounded
 from quorate.replica.service.embedded import embedded_front_end
 from quorate.replica.service.member import Member
+from quorate.timestamps.clock import Now
 from tests.support.in_process import _bound
 from tests.support.turns import CountedTurns
 
@@ -518,6 +520,24 @@ async def test_who_leaves_while_others_are_parsed_is_heard_at_once(
                 await waiting.wait()
                 writer.transport.abort()
                 await lost.wait()
+
+
+async def test_a_request_has_waited_since_it_came_whatever_held_up_the_process(
+    served: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that was read, and not begun, before a replica was stopped, was done a minute after its repeat at another one."""
+
+    class Earlier:
+        def now(self) -> Now:
+            now = CLOCK.now()
+            return Now(now.mono_s - 30, now.wall_us - 30_000_000)
+
+    put = b"PUT /v1/registers/r HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nConnection: close\r\n"
+    async with served() as port:
+        for clock, status in ((Earlier(), 503), (CLOCK, 204)):
+            monkeypatch.setattr(connections, "CLOCK", clock)
+            answer = await exchange(port, put + b'Content-Length: 11\r\n\r\n{"value":1}')
+            assert answer[0] == status, answer
 
 
 async def test_what_comes_while_a_request_waits_is_bounded_in_bytes(

@@ -21,6 +21,7 @@ from quorate.replica.api.object_api import Operations
 from quorate.replica.http.fair_queue import LONG_BYTES
 from quorate.replica.http.gate import Gate, turn_of
 from quorate.replica.http.large_bodies import (
+    CLOCK,
     LARGE_BYTES,
     Arrived,
     LargeBodies,
@@ -84,7 +85,7 @@ async def _asked(body: bytes, app: Callable[[], Awaitable[None]]) -> None:
         await asyncio.sleep(WAIT_S)
         raise AssertionError
 
-    begin(Arrived("a", len(body), 0.0, receive, bodies))
+    begin(Arrived("a", len(body), CLOCK.now(), receive, bodies))
     await app()
 
 
