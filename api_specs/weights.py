@@ -26,7 +26,7 @@ from .messages import (
     Reserved,
     Scanned,
 )
-from .values import BRACKET_BYTES, payload_bytes, text_bytes, work_bytes
+from .values import BRACKET_BYTES, payload_bytes, text_bytes
 
 REPLY_BYTES: Final = 200
 """What a reply weighs besides its entries."""
@@ -65,9 +65,9 @@ def summary_bytes(summary: Summary) -> int:
 def weighed(summary: Summary) -> tuple[int, int]:
     """About how many bytes a summary takes, and how much work it is to check and write what it carries, as `work_bytes` counts that."""
     value, rest = summary.value or "", _encode(replace(summary, value=None) if summary.value else summary)
-    carried = _with_fields(rest)
-    work = carried + BRACKET_BYTES * (rest.count(b"[") + rest.count(b"{"))
-    return text_bytes(value) + carried, work_bytes(value) + work
+    size = text_bytes(value) + _with_fields(rest)
+    brackets = value.count("[") + value.count("{") + rest.count(b"[") + rest.count(b"{")
+    return size, size + BRACKET_BYTES * brackets
 
 
 def _encoded_bytes(part: Any) -> int:

@@ -25,6 +25,10 @@ class Now(Struct, frozen=True, gc=False):
         a machine is suspended."""
         return max(self.mono_s - earlier.mono_s, (self.wall_us - earlier.wall_us) / 1e6)
 
+    def before(self, seconds: float) -> "Now":
+        """So long ago."""
+        return Now(self.mono_s - seconds, self.wall_us - round(seconds * 1e6))
+
 
 class HybridClock:
     """Gives timestamps of one site."""

@@ -144,6 +144,10 @@ class Driver:
         self._is_closed = False
         self._traces: Traces | None = None
 
+    def now(self) -> Now:
+        """The present moment, by the clock that it goes by."""
+        return self._clock.now()
+
     def follow(self, traces: Traces) -> None:
         """Have all operations traced from now on; `aclose` closes `traces`, too."""
         self._traces = traces
@@ -151,9 +155,14 @@ class Driver:
             link.is_traced = True
 
     async def run(
-        self, operation: Operation, deadline_s: float, left: Left | None = None, turn: Hashable = None
+        self,
+        operation: Operation,
+        deadline_s: float,
+        left: Left | None = None,
+        turn: Hashable = None,
+        asked: Now | None = None,
     ) -> Outcome:
-        """The outcome of `operation`, within `deadline_s` seconds. Raises Closed when the driver is closed.
+        """The outcome of `operation`, within `deadline_s` seconds since it was `asked` for, or from now on. Raises Closed when the driver is closed.
 
         A cancelled `run` cancels the operation, which may nevertheless take effect; of a dequeue, `left` then gets what will
         become of it. `turn`: who takes turns with others where commands wait for one decision.
@@ -161,7 +170,7 @@ class Driver:
         begun_s, outcome = time.monotonic(), None
         traced = () if self._traces is None else (self._traces.begin(operation),)
         try:
-            outcome = await self._run(operation, deadline_s, traced, left, turn)
+            outcome = await self._run(operation, deadline_s, traced, left, turn, asked)
             return outcome
         finally:
             self.counts.operation(operation, outcome, time.monotonic() - begun_s)
@@ -173,12 +182,13 @@ class Driver:
         operation: Operation,
         deadline_s: float,
         traced: Sequence[Any],
-        left: Left | None = None,
-        turn: Hashable = None,
+        left: Left | None,
+        turn: Hashable,
+        asked: Now | None,
     ) -> Outcome:
         if self._is_closed:
             raise _closed()
-        start = self._starts.add(operation, deadline_s, traced, turn)
+        start = self._starts.add(operation, deadline_s, traced, turn, asked)
         try:
             return await (start.caller if left is None else asyncio.shield(start.caller))
         except asyncio.CancelledError:

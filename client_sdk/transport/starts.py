@@ -6,6 +6,7 @@ machine's. Must not know how an operation runs.
 
 import asyncio
 from collections.abc import Callable, Hashable, Sequence
+from operator import attrgetter
 from typing import Any, Final
 
 from ...api_specs.limits import ENTRY_BYTES, Limits
@@ -16,24 +17,33 @@ from ..protocol.core.values import Enqueue, Operation, Outcome, Write
 STARTS_MAX: Final = 256
 """Operations begun together: more would wait for each other's messages to be made."""
 SAME_DIGITS: Final = 2
-"""Deadlines from a second on that round to the same hundredth are the same, the earliest: one that has waited for its turn has a little less."""
+"""Of operations that have a second or more, those whose time is over in the same hundredth are begun together, with the time of the earliest."""
 BYTES_MAX: Final = 256 * 1024
 """What they weigh: a small one should not wait for many large ones to be sent."""
 
 
 class Start:
-    """One operation, and its caller. `number` is the machine's, once it has begun."""
+    """One operation, when it was asked for, how long it may take since, and its caller. `number` is the machine's, once it has begun."""
 
-    __slots__ = ("caller", "number", "operation", "traced", "turn")
+    __slots__ = ("asked", "caller", "deadline_s", "number", "operation", "traced", "turn")
 
-    def __init__(self, operation: Operation, traced: Sequence[Any], turn: Hashable) -> None:
+    def __init__(
+        self, operation: Operation, deadline_s: float, asked: Now, traced: Sequence[Any], turn: Hashable
+    ) -> None:
         self.operation: Final = operation
+        self.deadline_s: Final = deadline_s
+        self.asked: Final = asked
         self.turn: Final = turn
         """Who takes turns with others."""
         self.traced: Final = traced
         """Its span, if it has one."""
         self.caller: Final[asyncio.Future[Outcome]] = asyncio.get_running_loop().create_future()
         self.number = 0
+
+    @property
+    def until_s(self) -> float:
+        """When its time is over."""
+        return self.asked.mono_s + self.deadline_s
 
 
 Begin = Callable[[Sequence[Start], float, Now], None]
@@ -42,7 +52,7 @@ Begin = Callable[[Sequence[Start], float, Now], None]
 class Starts:
     """Has operations with the same deadline begun by `begin`, all of one turn at once, as far as they fit one message; of two turns where
     callers come `by_connections`, which are read one after the other: with 21 that ask at a time, a fifth more are done a second. `begin` is told
-    when the first of them was asked for, by `now`: this process may be stopped in between."""
+    how long they may take, and since when: this process may be stopped in between. `now` tells the time."""
 
     def __init__(
         self, begin: Begin, limits: Limits, now: Callable[[], Now], *, by_connections: bool = False
@@ -53,13 +63,18 @@ class Starts:
         self._by_connections: Final = by_connections
         self._starts_max: Final = min(STARTS_MAX, limits.requests_max)
         self._bytes_max: Final = min(BYTES_MAX, limits.body_bytes_max // 2)
-        self._waiting: list[tuple[float, Start]] = []
+        self._waiting: list[Start] = []
 
     def add(
-        self, operation: Operation, deadline_s: float, traced: Sequence[Any] = (), turn: Hashable = None
+        self,
+        operation: Operation,
+        deadline_s: float,
+        traced: Sequence[Any] = (),
+        turn: Hashable = None,
+        asked: Now | None = None,
     ) -> Start:
-        """The operation is begun in the next turn, or the one after, unless its caller goes away before."""
-        start = Start(operation, traced, turn)
+        """The operation is begun in the next turn, or the one after, unless its caller goes away before. `asked`: when it was asked for,
+        where that was before."""
         if not self._waiting:
             self._asked = self._now()
             loop = asyncio.get_running_loop()
@@ -67,25 +82,27 @@ class Starts:
                 loop.call_soon(loop.call_soon, self._begin_all)
             else:
                 loop.call_soon(self._begin_all)
-        self._waiting.append((deadline_s, start))
+        start = Start(operation, deadline_s, asked or self._asked, traced, turn)
+        self._waiting.append(start)
         return start
 
     def take(self) -> list[Start]:
         """Those that wait; they are not begun."""
         waiting, self._waiting = self._waiting, []
-        return [start for _, start in waiting]
+        return waiting
 
     def _begin_all(self) -> None:
         waiting, self._waiting = self._waiting, []
-        asked = self._asked
-        by_deadline: dict[float, list[tuple[float, Start]]] = {}
-        for deadline_s, start in waiting:
+        by_deadline: dict[float, list[Start]] = {}
+        for start in waiting:
             if not start.caller.done():
-                same_s = round(deadline_s, SAME_DIGITS) if deadline_s >= 1 else deadline_s
-                by_deadline.setdefault(same_s, []).append((deadline_s, start))
+                until_s = start.until_s
+                same_s = round(until_s, SAME_DIGITS) if start.deadline_s >= 1 else until_s
+                by_deadline.setdefault(same_s, []).append(start)
         for started in by_deadline.values():
-            for group in self._groups([start for _, start in started]):
-                self._begin(group, min(deadline_s for deadline_s, _ in started), asked)
+            earliest = min(started, key=_until_s)
+            for group in self._groups(started):
+                self._begin(group, earliest.deadline_s, earliest.asked)
 
     def _groups(self, starts: Sequence[Start]) -> list[list[Start]]:
         groups: list[list[Start]] = []
@@ -98,6 +115,9 @@ class Starts:
             groups[-1].append(start)
             size += own
         return groups
+
+
+_until_s: Final = attrgetter("until_s")
 
 
 def _bytes_of(operation: Operation) -> int:

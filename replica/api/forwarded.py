@@ -14,6 +14,7 @@ from ...api_specs.messages import Denied, ForwardedReply, ForwardedRequest, Gran
 from ...client_sdk.errors import Closed
 from ...client_sdk.protocol.core.values import Serve
 from ...client_sdk.transport.driver import Driver
+from ...timestamps.clock import Now
 from ...timestamps.timestamp import site
 from ..protocol.at_most_once import AtMostOnce, result_of
 from ..service.member import Member
@@ -33,6 +34,7 @@ class Serving:
         """The answer to a checked forwarded request."""
         if not request.commands:
             return self._answer(())
+        asked = self.member.now()
         if (problem := self._at_most_once.problem(request, self.member.wall_us())) is not None:
             return self._answer((Denied(problem),) * len(request.commands))
         is_shared = self._at_most_once.is_shared(request, time.monotonic())
@@ -45,7 +47,7 @@ class Serving:
             traces = self.member.traces
             with nullcontext() if traces is None else traces.below(request.trace):
                 commands = [
-                    asyncio.create_task(self._one(front_end, request, command))
+                    asyncio.create_task(self._one(front_end, request, command, asked))
                     for command in request.commands
                 ]
             return self._answer(tuple(await asyncio.gather(*commands)), is_shared=is_shared)
@@ -53,11 +55,11 @@ class Serving:
             self._at_most_once.end(len(request.commands))
 
     async def _one(
-        self, front_end: Driver, request: ForwardedRequest, command: ForwardableCommand
+        self, front_end: Driver, request: ForwardedRequest, command: ForwardableCommand, asked: Now
     ) -> Granted | Denied:
         try:
             serve, sender = Serve(request.object, command), site(request.id)
-            return result_of(await front_end.run(serve, request.deadline_s, turn=sender))
+            return result_of(await front_end.run(serve, request.deadline_s, turn=sender, asked=asked))
         except Closed as error:
             return Denied("the replica is stopping", error.definite)
 

@@ -16,13 +16,13 @@ from ..http.cancellation import ends_before_caller_goes
 from ..http.fair_queue import Slots
 from ..http.problems import Refusal
 
-List = Callable[[float], Awaitable[Mapping[str, Value]]]
+List = Callable[[], Awaitable[Mapping[str, Value]]]
 
 
 class Listing(Response):
     """A dictionary, listed when there is one of `slots` for the caller, which it keeps until all is sent.
 
-    `run` lists it within so many seconds. Raises Refusal where `deadline_s` passes first, and what `run` raises.
+    `run` lists it. Raises Refusal where `deadline_s` passes before there is one, and what `run` raises.
     """
 
     def __init__(self, slots: Slots, caller: Hashable, run: List, deadline_s: float) -> None:
@@ -44,11 +44,11 @@ class Listing(Response):
 
     async def _listed(self) -> Response:
         try:
-            waited_s = await self._slots.take(self._caller, self._deadline_s)
+            await self._slots.take(self._caller, self._deadline_s)
         except TimeoutError:
             detail = f"{LISTINGS_MAX} dictionaries are being listed at this replica already, or this caller has its share of them"
             raise Refusal("overloaded", detail) from None
         self._has_slot = True
-        found = await self._run(self._deadline_s - waited_s)
+        found = await self._run()
         pairs = ",".join(f'"{key}":{value}' for key, value in sorted(found.items()))
         return Response(f'{{"size":{len(found)},"items":{{{pairs}}}}}', media_type="application/json")

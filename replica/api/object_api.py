@@ -17,7 +17,7 @@ from starlette.responses import Response
 
 from ...adts.log import Value
 from ...adts.types.catalogue import NAME_PATTERN, object_name
-from ...api_specs.limits import COUNTS_MAX, LISTINGS_MAX, PLACES_MAX, Limits
+from ...api_specs.limits import AHEAD_BYTES_MAX, COUNTS_MAX, LISTINGS_MAX, PLACES_MAX, Limits
 from ...api_specs.values import BadValue, json_to_value
 from ...client_sdk.protocol.core.counters import Counts
 from ...client_sdk.protocol.core.values import (
@@ -42,7 +42,7 @@ from ...client_sdk.protocol.decisions.pending import ITEMS_AT_A_PLACE
 from ...client_sdk.transport.driver import Driver
 from ..http.cancellation import ends_before_caller_goes, has_gone
 from ..http.fair_queue import FairQueue, Slots
-from ..http.large_bodies import read_apart, turn, waited_s
+from ..http.large_bodies import CLOCK, asked_at, is_unheard, read_apart, turn
 from ..http.problems import Refusal, refusal_of
 from ..http.routers import object_router
 from . import object_models as models
@@ -129,13 +129,13 @@ class Operations:
             raise lost
         if self.front_end is None:
             raise Refusal("unavailable", "the replica is starting", definite=True)
-        left_s = self.deadline(deadline_s, wait_s) - waited_s()
+        most_s = self.deadline(deadline_s, wait_s)
         if isinstance(operation, QueueSize):
-            outcome = await _in_turn(self._counts, 1, self.front_end, operation, left_s)
+            outcome = await _in_turn(self._counts, 1, self.front_end, operation, most_s)
         elif size := _places_of(operation):
-            outcome = await _in_turn(self._places, size, self.front_end, operation, left_s)
+            outcome = await _in_turn(self._places, size, self.front_end, operation, most_s)
         else:
-            outcome = await _outcome(self.front_end, operation, left_s)
+            outcome = await _outcome(self.front_end, operation, most_s)
         size = length_of(outcome.result) if isinstance(outcome, Done) else 0
         if not self._answers.may_begin(size):
             await self._answers.wait(turn(), size)
@@ -163,6 +163,9 @@ class Operations:
 
     async def be_asked(self, asked: Asked) -> None:
         """Raises Refusal where a request under a key comes late, from a client that has gone: its repeat may be forgotten."""
+        if asked.key and is_unheard():
+            detail = f"more than {AHEAD_BYTES_MAX} bytes have come behind a request under a key: send it again when it is answered"
+            raise Refusal("overloaded", detail)
         if asked.key and await has_gone(asked.request.receive):
             raise Refusal("unavailable", "the client went away", definite=True)
 
@@ -221,24 +224,32 @@ def _places_of_values(values: Sequence[str]) -> int:
 
 
 async def _in_turn(
-    slots: Slots, size: int, front_end: Driver, operation: Operation, left_s: float
+    slots: Slots, size: int, front_end: Driver, operation: Operation, most_s: float
 ) -> Outcome:
     """As `_outcome`, once one of these is free for the caller, who has so many then."""
     caller = turn()
     try:
-        left_s -= await slots.take(caller, left_s, size)
+        await slots.take(caller, most_s - _waited_s(), size)
     except TimeoutError:
         raise _waited_too_long() from None
     try:
-        return await _outcome(front_end, operation, left_s)
+        return await _outcome(front_end, operation, most_s)
     finally:
         slots.give(caller, size)
 
 
-async def _outcome(front_end: Driver, operation: Operation, left_s: float) -> Outcome:
-    if left_s <= 0:
+async def _outcome(front_end: Driver, operation: Operation, most_s: float) -> Outcome:
+    """What comes of it in so much time since the request came, its waits included. The front end may go by another clock. That is read first: were
+    this process stopped in between, the request would have waited for longer."""
+    now = front_end.now()
+    waited_s = _waited_s()
+    if waited_s >= most_s:
         raise _waited_too_long()
-    return await front_end.run(operation, left_s, turn=turn())
+    return await front_end.run(operation, most_s, turn=turn(), asked=now.before(waited_s))
+
+
+def _waited_s() -> float:
+    return CLOCK.now().since_s(asked_at())
 
 
 def _waited_too_long() -> Refusal:
@@ -355,7 +366,7 @@ def dictionary_router(operations: Operations) -> APIRouter:
         """All keys and values, as they were at one moment."""
         items = Items(object_name("dictionary", name))
         most_s = operations.deadline(deadline_s)
-        return Listing(slots, turn(), lambda left_s: operations.run(items, left_s), most_s)
+        return Listing(slots, turn(), lambda: operations.run(items, deadline_s), most_s)
 
     return router
 

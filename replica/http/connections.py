@@ -47,8 +47,6 @@ HANG_UPS_MAX: Final = 50
 
 _CYCLE: Final = "quorate.cycle"
 """Where a scope of ASGI holds uvicorn's cycle of request and response."""
-_CAME: Final = "quorate.came"
-"""Where it holds when the request came."""
 
 
 def cycle_of(scope: Scope) -> RequestResponseCycle | None:
@@ -57,10 +55,10 @@ def cycle_of(scope: Scope) -> RequestResponseCycle | None:
     return cycle
 
 
-def came_at(scope: Scope) -> Now:
-    """When the request's head came; now where nobody noted it."""
-    came: Now = scope.pop(_CAME, None) or CLOCK.now()
-    return came
+def came_at(cycle: RequestResponseCycle | None) -> Now:
+    """When the last of a request came whose body is whole; now where nobody noted it."""
+    came: Now | None = getattr(cycle, "came", None)
+    return came or CLOCK.now()
 
 
 def body_at_hand(cycle: RequestResponseCycle | None) -> bytes | None:
@@ -170,7 +168,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._rest = memoryview(b"")
         """What has come and is not parsed yet."""
         self._came = CLOCK.now()
-        """When the first of it came."""
+        """When that came, or the oldest of it; or what was parsed last."""
         self._ahead_bytes = 0
         """What has come since all requests were answered that had come."""
         self._goes_on = False
@@ -429,11 +427,14 @@ class BoundedProtocol(HttpToolsProtocol):
         """A request begins whose head is within the bounds."""
         super().on_headers_complete()
         self.scope[_CYCLE] = self.cycle  # type: ignore[typeddict-unknown-key]
-        self.scope[_CAME] = self._came  # type: ignore[typeddict-unknown-key]
         if self.scope["method"] != "HEAD":  # Its answer is a head: what comes next is the next answer's.
             self.cycle.transport = _Joined(self.transport)  # type: ignore[assignment]
-        if not self.pipeline:
+        if self.pipeline:
+            # uvicorn reads nothing while a request waits, and would not hear that the client has gone. What may come is bounded here.
+            self.flow.resume_reading()
+        else:
             self._answered = self.cycle
+        self._unset_keepalive_if_required()
 
     def on_body(self, body: bytes) -> None:
         self.count_body(body)
@@ -447,6 +448,7 @@ class BoundedProtocol(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         if self._is_in_body:
             self._is_in_body = False
+            self.cycle.came = self._came  # type: ignore[attr-defined]
             super().on_message_complete()
 
     def on_response_complete(self) -> None:

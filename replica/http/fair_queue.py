@@ -79,14 +79,13 @@ class Slots:
         self._shares: Final = Shares(most)
         self._waiting: Final[Turns[tuple[Hashable, int, asyncio.Future[None]]]] = Turns()
 
-    async def take(self, caller: Hashable, most_s: float, size: int = 1) -> float:
-        """Return when one is there for this caller, who then has as many as it needs, a quarter at most, and has to `give` them back: the
-        seconds that it waited. Raises TimeoutError after so many."""
+    async def take(self, caller: Hashable, most_s: float, size: int = 1) -> None:
+        """Return when one is there for this caller, who then has as many as it needs, a quarter at most, and has to `give` them back. Raises
+        TimeoutError after so many seconds."""
         if self._shares.may_take(caller):
             self._shares.take(caller, self._shares.fitted(size))
-            return 0.0
-        loop = asyncio.get_running_loop()
-        come, begun_s = loop.create_future(), loop.time()
+            return
+        come = asyncio.get_running_loop().create_future()
         self._waiting.add(caller, (caller, size, come))
         try:
             async with asyncio.timeout(most_s):
@@ -95,7 +94,6 @@ class Slots:
             if come.done() and not come.cancelled():
                 self.give(caller, size)
             raise
-        return loop.time() - begun_s
 
     def give(self, caller: Hashable, size: int = 1) -> None:
         """What this caller took is free again."""

@@ -21,7 +21,7 @@ from .connection_shares import origin
 from .connections import body_at_hand, came_at, cycle_of
 from .fair_queue import LONG_BYTES, FairQueue
 from .host_header import AllowedHosts
-from .large_bodies import CLOCK, Arrived, LargeBodies, begin
+from .large_bodies import Arrived, LargeBodies, begin
 from .problems import PROBLEM, ProblemResponse, Refusal, problem_of
 from .traffic import Traffic
 
@@ -117,13 +117,12 @@ class Gate:
         if caller is not None:
             scope[CALLER] = caller
         body.turn = turn_of(caller, scope.get("client"))
-        whole, receive, at = b"", body.receive, body.came
+        whole, receive = b"", body.receive
         if body.is_unread:
             # What is open to everyone must leave room for the bodies of those who have a token.
             most = self._body_bytes_max if caller is not None else OPEN_BODY_BYTES_MAX
             if (found := body_at_hand(body.cycle)) is None:
                 whole = await self._whole(body, most)
-                at = CLOCK.now()
             else:
                 whole = found
                 body.is_unread = False
@@ -131,6 +130,7 @@ class Gate:
                 self.hold(body.turn, len(whole))
                 body.held = len(whole)
             receive = Replay(whole, receive)
+        at = came_at(body.cycle)
         if not self.turns.may_begin(len(whole)):
             # What is open to everyone, as health checks, does not wait for other requests of that address.
             turn = ("open", body.turn) if caller is None else body.turn
@@ -140,7 +140,8 @@ class Gate:
             receive = Replay(
                 whole, body.receive
             )  # Who looked whether the caller goes has taken the end of the body.
-        begin(Arrived(body.turn, len(whole), at, body.receive, self.large_bodies))
+        flow = None if body.cycle is None else body.cycle.flow
+        begin(Arrived(body.turn, len(whole), at, body.receive, self.large_bodies, flow))
         await self._app(scope, receive, send)
 
     async def _whole(self, body: "_Body", most: int) -> bytes:
@@ -294,7 +295,6 @@ class _Body:
         self.headers: Final = dict(scope["headers"])
         self.receive: Final = receive
         self.cycle: Final = cycle_of(scope)
-        self.came: Final = came_at(scope)
         self.turn: Hashable = None
         self.held = 0
         """Bytes read and kept, for who takes that turn."""

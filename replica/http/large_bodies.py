@@ -87,13 +87,14 @@ class LargeBodies:
 
 class Arrived(NamedTuple):
     """A request whose body has come: who takes turns with it, how long the body is, when the last of it came, what the
-    client does next, and where it is read if it is large."""
+    client does next, where it is read if it is large, and whether its connection is read from (a `_Flow`; None: it always is)."""
 
     caller: Hashable
     size: int
     at: Now
     receive: Receive
     bodies: LargeBodies
+    flow: Any = None
 
 
 _ARRIVED: Final[ContextVar[Arrived | None]] = ContextVar("quorate-arrived", default=None)
@@ -126,9 +127,13 @@ def turn() -> Hashable:
     return None if request is None else request.caller
 
 
-def waited_s() -> float:
-    """For how long the request under way has waited since its body was whole, by the clock that says more."""
+def is_unheard() -> bool:
+    """Whether so much has come behind the request under way that its connection is not read from: nobody would hear that the client has gone."""
     request = _ARRIVED.get()
-    if request is None:
-        return 0.0
-    return CLOCK.now().since_s(request.at)
+    return request is not None and getattr(request.flow, "is_held", False)
+
+
+def asked_at() -> Now:
+    """When the request under way came."""
+    request = _ARRIVED.get()
+    return CLOCK.now() if request is None else request.at

@@ -113,7 +113,7 @@ FIXED = {
     ),
     "AHEAD_BYTES_MAX": (
         limits.AHEAD_BYTES_MAX,
-        "Bytes that may come while requests wait; when they are more, nothing is read until all of them are answered.",
+        "Bytes that may come while requests wait; when they are more, nothing is read until all of them are answered, and one under an idempotency key is refused (503): nobody would hear that its client has gone.",
     ),
     "URL_BYTES_MAX": (limits.URL_BYTES_MAX, "Bytes of a request's path and query (414)."),
     "HEAD_BYTES_MAX": (

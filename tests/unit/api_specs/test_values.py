@@ -266,6 +266,12 @@ def test_only_numbers_as_large_as_integers_are_looked_at_one_by_one(monkeypatch:
     assert looks == ["1e16", "-1.5e19"]
 
 
+def test_a_number_of_many_digits_is_gone_through_once() -> None:
+    """Were it looked at from each of its digits on, this would take an hour."""
+    digits = "1" * 1_000_000
+    assert comparable(Value(f"[0.{digits},1e16]")) == f"[0.{digits},10000000000000000]"
+
+
 @pytest.mark.parametrize(
     ("left", "right", "equal"),
     [

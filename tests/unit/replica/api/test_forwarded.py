@@ -16,6 +16,7 @@ from quorate.api_specs.messages import Denied, ForwardedReply, ForwardedRequest,
 from quorate.api_specs.problems import MEDIA_TYPE, Problem
 from quorate.client_sdk.protocol.core.values import Operation, Outcome
 from quorate.client_sdk.transport.driver import Driver
+from quorate.timestamps.clock import Now
 from quorate.timestamps.timestamp import Timestamp, make
 from tests.unit.replica.conftest import Serving
 
@@ -97,16 +98,20 @@ async def test_a_copy_of_a_forwarded_request_takes_nothing_and_is_never_definite
 async def test_commands_wait_in_the_turn_of_the_front_end_that_sent_them(
     asking: Asking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    turns = []
+    turns, times = [], set[Now]()
 
-    async def noted(self: Driver, operation: Operation, deadline_s: float, *, turn: Hashable) -> Outcome:
+    async def noted(
+        self: Driver, operation: Operation, deadline_s: float, *, turn: Hashable, asked: Now
+    ) -> Outcome:
         turns.append(turn)
-        return await run(self, operation, deadline_s, turn=turn)
+        times.add(asked)
+        return await run(self, operation, deadline_s, turn=turn, asked=asked)
 
     run = Driver.run
     monkeypatch.setattr(Driver, "run", noted)
     await asking.send(await asking.ask("queue/q", DequeueCommand(1), PeekCommand()))
     assert turns == ["f1", "f1"]
+    assert len(times) == 1, "since it was checked, whatever held the process up"
 
 
 async def test_swaps_and_fronts_are_served_too(client: httpx.AsyncClient, asking: Asking) -> None:

@@ -29,6 +29,7 @@ from quorate.replica.api import object_api
 from quorate.replica.api.answers import length_of
 from quorate.replica.api.object_api import Operations
 from quorate.replica.http.problems import Refusal
+from quorate.timestamps.clock import Now
 from quorate.timestamps.timestamp import make
 from tests.support.own_types import Cart
 
@@ -61,9 +62,14 @@ class _Reads:
     def __init__(self, value: str) -> None:
         self._value = Value(value)
 
-    async def run(self, operation: Operation, deadline_s: float, turn: object = None) -> Outcome:
+    async def run(
+        self, operation: Operation, deadline_s: float, turn: object = None, asked: object = None
+    ) -> Outcome:
         del operation, deadline_s
         return Done(self._value, EventClass("Read/Ok"), frozenset())
+
+    def now(self) -> Now:
+        return Now(0.0, 0)
 
     def hurry(self) -> None:
         """Nothing waits."""
@@ -119,7 +125,9 @@ class _Held(_Reads):
         self.begun = 0
         self.go_on = asyncio.Event()
 
-    async def run(self, operation: Operation, deadline_s: float, turn: object = None) -> Outcome:
+    async def run(
+        self, operation: Operation, deadline_s: float, turn: object = None, asked: object = None
+    ) -> Outcome:
         self.begun += 1
         await self.go_on.wait()
         return await super().run(operation, deadline_s)

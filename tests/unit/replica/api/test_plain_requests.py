@@ -25,6 +25,7 @@ from quorate.replica.api import plain_requests
 from quorate.replica.data_folder.identity import open_folder
 from quorate.replica.server.app import create_app
 from quorate.replica.service.member import Member
+from quorate.timestamps.clock import Now
 
 JSON: Final = "application/json"
 
@@ -37,8 +38,12 @@ class Recorder:
         self.asked: list[tuple[Operation, int, Hashable]] = []
         self.failure: Failed | None = None
 
-    async def run(self, operation: Operation, deadline_s: float, turn: Hashable = None) -> Outcome:
-        # In tens of seconds: less is what the request has waited, also on a machine that stands still for a while.
+    def now(self) -> Now:
+        return Now(0.0, 0)
+
+    async def run(
+        self, operation: Operation, deadline_s: float, turn: Hashable = None, asked: object = None
+    ) -> Outcome:
         self.asked.append((operation, ceil(deadline_s / 10), turn))
         if self.failure is not None:
             return self.failure

@@ -471,10 +471,11 @@ def long_poll(wait_s: int) -> bytes:
     )
 
 
-@pytest.mark.parametrize("behind", [1, 3 * AHEAD_MAX])
+@pytest.mark.parametrize(("behind", "later"), [(1, 0), (3 * AHEAD_MAX, 0), (0, 1)])
 async def test_who_leaves_with_requests_behind_a_long_poll_is_heard_at_once(
-    served: Serve, monkeypatch: pytest.MonkeyPatch, behind: int
+    served: Serve, monkeypatch: pytest.MonkeyPatch, behind: int, later: int
 ) -> None:
+    """Whether they come with it, or `later`, when it listens for its client already."""
     begun, lost = [0], asyncio.Event()
     begin, lose = BoundedProtocol.begin_request, BoundedProtocol.connection_lost
 
@@ -494,6 +495,11 @@ async def test_who_leaves_with_requests_behind_a_long_poll_is_heard_at_once(
         async with asyncio.timeout(10):  # Half of the time that the poll takes.
             while begun[0] < min(1 + behind, AHEAD_MAX):
                 await asyncio.sleep(0.01)
+            if later:
+                await asyncio.sleep(0.1)
+                writer.write(long_poll(20) * later)
+                while begun[0] < 1 + later:
+                    await asyncio.sleep(0.01)
             writer.transport.abort()
             await lost.wait()
 
@@ -532,12 +538,34 @@ async def test_a_request_has_waited_since_it_came_whatever_held_up_the_process(
             now = CLOCK.now()
             return Now(now.mono_s - 30, now.wall_us - 30_000_000)
 
+    begun = asyncio.Event()
+    begin = BoundedProtocol.begin_request
+
+    def noting(self: BoundedProtocol) -> None:
+        begin(self)
+        begun.set()
+
+    def receiving(self: BoundedProtocol, data: bytes) -> None:
+        with monkeypatch.context() as patch:
+            patch.setattr(connections, "CLOCK", clock)
+            receive(self, data)
+
+    receive = BoundedProtocol.data_received
+    monkeypatch.setattr(BoundedProtocol, "data_received", receiving)
+    monkeypatch.setattr(BoundedProtocol, "begin_request", noting)
     put = b"PUT /v1/registers/r HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nConnection: close\r\n"
+    head, body = put + b"Content-Length: 11\r\n\r\n", b'{"value":1}'
     async with served() as port:
-        for clock, status in ((Earlier(), 503), (CLOCK, 204)):
-            monkeypatch.setattr(connections, "CLOCK", clock)
-            answer = await exchange(port, put + b'Content-Length: 11\r\n\r\n{"value":1}')
-            assert answer[0] == status, answer
+        for clock, status in ((Earlier(), 503), (CLOCK, 204)):  # noqa: B007 - `receiving` takes it
+            assert (await exchange(port, head + body))[0] == status
+            begun.clear()
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(head)
+            async with asyncio.timeout(WAIT_S):
+                await begun.wait()
+                writer.write(body)
+                assert understood(await read_all(reader))[0] == status
+            writer.close()
 
 
 async def test_what_comes_while_a_request_waits_is_bounded_in_bytes(

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from functools import partial
 
 import pytest
+from starlette.requests import Request
 from starlette.types import Message, Receive, Scope, Send
 
 from quorate.adts.log import Value
@@ -17,7 +18,7 @@ from quorate.api_specs.limits import Limits
 from quorate.client_sdk.protocol.core.values import Done, Operation, Outcome, Write
 from quorate.replica.access.credentials import anyone
 from quorate.replica.access.token_list import nobody_asked
-from quorate.replica.api.object_api import Operations
+from quorate.replica.api.object_api import Asked, Operations
 from quorate.replica.http.fair_queue import LONG_BYTES
 from quorate.replica.http.gate import Gate, turn_of
 from quorate.replica.http.large_bodies import (
@@ -25,12 +26,13 @@ from quorate.replica.http.large_bodies import (
     LARGE_BYTES,
     Arrived,
     LargeBodies,
+    asked_at,
     begin,
     read_apart,
-    waited_s,
 )
 from quorate.replica.http.problems import Refusal
 from quorate.replica.http.traffic import Traffic
+from quorate.timestamps.clock import Now
 
 collector = importlib.import_module("gc")
 WAIT_S = 60.0
@@ -238,15 +240,24 @@ def test_a_token_takes_turns_and_an_address_where_there_is_none() -> None:
     assert turn_of(None, None) is None
 
 
+HERE = Now(1000.0, 5_000_000_000)
+"""By the clock of the front end."""
+
+
 class _Asked:
-    """A front end that notes how long each operation may take."""
+    """A front end that notes how long each operation may take, and since when."""
 
     def __init__(self) -> None:
-        self.deadlines: list[float] = []
+        self.deadlines: list[tuple[float, Now | None]] = []
 
-    async def run(self, operation: Operation, deadline_s: float, turn: object = None) -> Outcome:
-        del operation
-        self.deadlines.append(deadline_s)
+    def now(self) -> Now:
+        return HERE
+
+    async def run(
+        self, operation: Operation, deadline_s: float, turn: object = None, asked: Now | None = None
+    ) -> Outcome:
+        del operation, turn
+        self.deadlines.append((deadline_s, asked))
         return Done(None, EventClass("Write/Ok"), frozenset())
 
 
@@ -256,10 +267,15 @@ async def test_what_a_request_has_waited_counts_for_its_deadline(
 ) -> None:
     operations, front_end = Operations(Limits(), lambda: None), _Asked()
     operations.front_end = front_end  # type: ignore[assignment]
-    monkeypatch.setattr("quorate.replica.api.object_api.waited_s", lambda: 2.0)
+    now = CLOCK.now()
+    came = Now(now.mono_s - 2.0, now.wall_us - 2_000_000)
+    monkeypatch.setattr("quorate.replica.api.object_api.asked_at", lambda: came)
     if is_run:
         await operations.run(Write("register/r", Value("1")), deadline_s)
-        assert front_end.deadlines == [3.0]
+        ((most_s, asked),) = front_end.deadlines
+        assert most_s == 5.0
+        assert asked is not None
+        assert 2.0 <= HERE.since_s(asked) < 60.0
     else:
         with pytest.raises(Refusal, match="its deadline passed while the request waited") as refused:
             await operations.run(Write("register/r", Value("1")), deadline_s)
@@ -267,12 +283,33 @@ async def test_what_a_request_has_waited_counts_for_its_deadline(
         assert front_end.deadlines == []
 
 
+async def test_under_a_key_nothing_is_done_on_a_connection_that_is_not_read_from() -> None:
+    """Nobody would hear that the client has gone, and its repeat may be forgotten by now."""
+
+    class Flow:
+        is_held = True
+
+    async def receive() -> Message:
+        await asyncio.sleep(WAIT_S)
+        raise AssertionError
+
+    operations = Operations(Limits(), lambda: None)
+    request = Request({"type": "http", "headers": []}, receive)
+    flow = Flow()
+    begin(Arrived("a", 10, CLOCK.now(), receive, LargeBodies(), flow))
+    await operations.be_asked(Asked(request, None, None))
+    with pytest.raises(Refusal, match="bytes have come behind"):
+        await operations.be_asked(Asked(request, None, "key"))
+    flow.is_held = False
+    await operations.be_asked(Asked(request, None, "key"))
+
+
 async def test_a_request_has_waited_since_its_body_was_whole() -> None:
     waits: list[float] = []
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         del scope, receive, send
-        waits.append(waited_s())
+        waits.append(CLOCK.now().since_s(asked_at()))
 
     gate = Gate(app, body_bytes_max=Limits().body_bytes_max, access=nobody_asked(), traffic=Traffic())
     served = Served()
@@ -281,4 +318,4 @@ async def test_a_request_has_waited_since_its_body_was_whole() -> None:
     await served.ask(Caller(LONG_BYTES + 1))
     assert all(wait >= 0.0 for wait in waits)
     assert waits[1] > 0.0, "it was not read in the turn in which it came"
-    assert waited_s() == 0.0
+    assert CLOCK.now().since_s(asked_at()) < waits[1], "outside of any request it is now"
