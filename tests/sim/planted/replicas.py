@@ -8,7 +8,6 @@ from msgspec.structs import replace
 
 from quorate.adts.log import NOTHING
 from quorate.api_specs.messages import Accept, Accepted, Append, Appended, Collect, Commit, Row
-from quorate.client_sdk.protocol.core.rounds import Task
 from quorate.client_sdk.protocol.decisions import transitions
 from quorate.client_sdk.protocol.front_end import FrontEnd
 from quorate.replica.protocol import acceptor, refusals
@@ -195,11 +194,7 @@ def too_old_is_taken() -> Iterator[None]:
 def monotonic_alone() -> Planting:
     """Deadlines go by the monotonic clock, which stands still while a machine is suspended."""
 
-    def task(self: FrontEnd, number: int, deadline_s: float) -> Task:
-        self._tasks[number] = Task(number, self, self._now, deadline_s)
-        return self._tasks[number]
-
-    return patched(FrontEnd, _task=task)
+    return patched(FrontEnd, _late_us=lambda *_: float("inf"))
 
 
 def bound_by_the_own_clock_only() -> Planting:
