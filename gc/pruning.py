@@ -105,9 +105,6 @@ class Pruning:
         """Deletions that must still be remembered."""
         self._deleted: list[tuple[float, str]] = []
         """Deletions to collect, each with the time of the next try."""
-        self._due: dict[str, float] = {}
-        """Where each deletion stands in the two lists, by its time; what else there is of it counts no more. An attempt to collect one is
-        noted as a change of it by all replicas: were it listed once for each, there would be twice as many in each window."""
         self._walked: int | None = 0
         self._has_left_out = False
         """Whether deletions were met that there was no room for."""
@@ -171,28 +168,15 @@ class Pruning:
             self._look(store, name)  # Another replica may have collected it.
         due: list[str] = []
         while self._deleted and self._deleted[0][0] <= mono_s and len(due) < limit:
-            ripe = self._popped(self._deleted)
-            if ripe is not None and self._look(store, ripe):
-                due.append(ripe)
+            _, name = heapq.heappop(self._deleted)
+            if self._look(store, name):
+                due.append(name)
         return due
 
     def again(self, store: Store, name: str, mono_s: float) -> None:
         """Give the deletion out again, unless it is gone, once replicas that hold it since now have held it for a retry window."""
         if self._look(store, name):
-            self._push(self._deleted, mono_s + self._window_s * AGAIN, name)
-
-    def _push(self, waiting: list[tuple[float, str]], due_s: float, name: str) -> None:
-        """It waits there until then, and nowhere else."""
-        self._due[name] = due_s
-        heapq.heappush(waiting, (due_s, name))
-
-    def _popped(self, waiting: list[tuple[float, str]]) -> str | None:
-        """The first one, which waits no more; None where it waits for another time."""
-        due_s, name = heapq.heappop(waiting)
-        if self._due.get(name) != due_s:
-            return None
-        del self._due[name]
-        return name
+            heapq.heappush(self._deleted, (mono_s + self._window_s * AGAIN, name))
 
     def _look(self, store: Store, name: str) -> bool:
         deleted = deleted_at(store, name)
@@ -204,9 +188,9 @@ class Pruning:
         for _ in range(OBJECTS_MAX):
             if not self._young or self._young[0][0] > mono_s:
                 return False
-            ripe = self._popped(self._young)
-            if ripe is not None and self._look(store, ripe):
-                self._push(self._deleted, mono_s, ripe)
+            _, name = heapq.heappop(self._young)
+            if self._look(store, name):
+                heapq.heappush(self._deleted, (mono_s, name))
         return True
 
     def _has_room(self, more: int = 1) -> bool:
@@ -225,10 +209,8 @@ class Pruning:
             self._note_deleted(name, mono_s)
 
     def _note_deleted(self, name: str, mono_s: float) -> None:
-        if name in self._due:
-            return
         if self._has_room():
-            self._push(self._young, mono_s + self._window_s, name)
+            heapq.heappush(self._young, (mono_s + self._window_s, name))
         else:
             self._has_left_out = True
 

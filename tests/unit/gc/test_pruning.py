@@ -1,6 +1,6 @@
 """When rows are due to be deleted, over the simulation's store in memory. With SQLite: tests/unit/replica/upkeep."""
 
-from quorate.adts.log import Entry, Summary, Value
+from quorate.adts.log import Entry, Value
 from quorate.gc.pruning import AGAIN, Pruning
 from quorate.gc.tombstones import Tombstones
 from quorate.replica.protocol.log import ObjectState, PutRows, PutState
@@ -63,21 +63,3 @@ def test_a_deletion_is_given_out_once_a_window_later_and_again_after_another() -
     pruning.again(store, CELL, 31)
     assert pruning.deleted(store, 31 + 30 * AGAIN - 0.1, 9) == []
     assert pruning.deleted(store, 31 + 30 * AGAIN, 9) == [CELL]
-
-
-def test_a_deletion_that_changes_meanwhile_is_given_out_no_more_often() -> None:
-    """Each attempt to collect it changes what all replicas hold of it."""
-    pruning, store = started()
-    given_out = list[int]()
-    for second in range(1, 300):
-        if second in (1, 5, 9):
-            store.apply(PutRows(CELL, (Entry(at(second), at(second), None),)))
-            store.apply(PutState(ObjectState(CELL)))
-        step(pruning, store, second)
-        for name in pruning.deleted(store, second, 9):
-            given_out.append(second)
-            for change in (1, 2):
-                store.apply(PutState(ObjectState(name, at(100 * second + change), summary=Summary(at(9)))))
-                step(pruning, store, second)
-            pruning.again(store, name, second)
-    assert given_out == [31, 63, 95, 127, 159, 191, 223, 255, 287]
