@@ -27,7 +27,9 @@ LOOKS_MAX: Final = 100
 
 
 AGAIN: Final = 1 + 2 / NUMBERS
-"""Windows until a deletion is given out again: `Arrivals` calls it old so much later, at most."""
+"""Windows from the latest change of a deletion here until it is given out: `Arrivals` calls it old so much later, at most."""
+SOON: Final = 1 / 4
+"""Windows until it is given out again where another replica has not held it for a window yet."""
 
 ANY_ARRIVAL: Final = (1 << 63) - 1
 """No row arrived under a higher number."""
@@ -104,7 +106,9 @@ class Pruning:
         self._young: list[tuple[float, str]] = []
         """Deletions that must still be remembered."""
         self._deleted: list[tuple[float, str]] = []
-        """Deletions to collect, each with the time of the next try."""
+        """Deletions to collect. Each deletion is in one of the two lists, once, under a time that is not after its due one."""
+        self._due: dict[str, float] = {}
+        """When each of them is due. Each change of it puts that off: what replicas agreed on it must have been held for a window."""
         self._walked: int | None = 0
         self._has_left_out = False
         """Whether deletions were met that there was no room for."""
@@ -163,20 +167,33 @@ class Pruning:
         self._walked = 0
 
     def deleted(self, store: Store, mono_s: float, limit: int) -> list[str]:
-        """At most `limit` objects that hold a deletion since a retry window ago; each is given out once."""
+        """At most `limit` objects that hold a deletion unchanged for a retry window; each is given out once."""
         for name in self._tombstones.longest_unseen(LOOKS_MAX):
             self._look(store, name)  # Another replica may have collected it.
         due: list[str] = []
         while self._deleted and self._deleted[0][0] <= mono_s and len(due) < limit:
-            _, name = heapq.heappop(self._deleted)
-            if self._look(store, name):
-                due.append(name)
+            ripe = self._popped(self._deleted, mono_s)
+            if ripe is not None and self._look(store, ripe):
+                due.append(ripe)
         return due
 
-    def again(self, store: Store, name: str, mono_s: float) -> None:
-        """Give the deletion out again, unless it is gone, once replicas that hold it since now have held it for a retry window."""
-        if self._look(store, name):
-            heapq.heappush(self._deleted, (mono_s + self._window_s * AGAIN, name))
+    def again(self, store: Store, name: str, mono_s: float, windows: float) -> None:
+        """Give the deletion out again after so many retry windows, unless it is gone or changes before."""
+        if self._look(store, name) and name not in self._due:
+            self._push(self._deleted, name, mono_s + windows * self._window_s)
+
+    def _push(self, waiting: list[tuple[float, str]], name: str, due_s: float) -> None:
+        self._due[name] = due_s
+        heapq.heappush(waiting, (due_s, name))
+
+    def _popped(self, waiting: list[tuple[float, str]], mono_s: float) -> str | None:
+        """The first one, which waits no more; None where it was put off, and waits on."""
+        _, name = heapq.heappop(waiting)
+        due_s = self._due.pop(name)
+        if due_s <= mono_s:
+            return name
+        self._push(waiting, name, due_s)
+        return None
 
     def _look(self, store: Store, name: str) -> bool:
         deleted = deleted_at(store, name)
@@ -188,14 +205,14 @@ class Pruning:
         for _ in range(OBJECTS_MAX):
             if not self._young or self._young[0][0] > mono_s:
                 return False
-            _, name = heapq.heappop(self._young)
-            if self._look(store, name):
-                heapq.heappush(self._deleted, (mono_s, name))
+            name = self._popped(self._young, mono_s)
+            if name is not None and self._look(store, name):
+                self._push(self._deleted, name, mono_s)
         return True
 
     def _has_room(self, more: int = 1) -> bool:
         """For deletions. A dead replica may fill their lists for long, which must not hold up the history's."""
-        return len(self._young) + len(self._deleted) + more <= WAITING_MAX
+        return len(self._due) + more <= WAITING_MAX
 
     def _note(self, store: Store, mono_s: float) -> None:
         collected, store.collected = store.collected, {}
@@ -209,8 +226,11 @@ class Pruning:
             self._note_deleted(name, mono_s)
 
     def _note_deleted(self, name: str, mono_s: float) -> None:
-        if self._has_room():
-            heapq.heappush(self._young, (mono_s + self._window_s, name))
+        due_s = mono_s + self._window_s * AGAIN
+        if name in self._due:
+            self._due[name] = due_s
+        elif self._has_room():
+            self._push(self._young, name, due_s)
         else:
             self._has_left_out = True
 

@@ -12,8 +12,8 @@ from contextlib import suppress
 from functools import partial
 from typing import Final, Protocol
 
-from ...client_sdk.protocol.core.values import CollectTombstone, Failed, Outcome
-from ...gc.pruning import Pruning
+from ...client_sdk.protocol.core.values import YOUNG, CollectTombstone, Done, Failed, Outcome
+from ...gc.pruning import AGAIN, SOON, Pruning
 from ..logs.throttle import Troubles
 from ..protocol.capacity import alarm, shares
 from ..service.member import Member, StoreLost
@@ -23,7 +23,7 @@ from .background import Background
 ROUND_S: Final = 1.0
 PAUSE_PER: Final = 2.0
 """Seconds for others per second of deleting."""
-BURYING_S: Final = 1.0
+BURYING_S: Final = 2.0
 """How long a round begins to collect further ones."""
 BATCH_FIRST: Final = 8
 BATCH_MAX: Final = 128
@@ -104,11 +104,13 @@ class Janitor(Background):
         silent: frozenset[str] | None = None
         while not silent and time.monotonic() < until_s:
             due = await self._member.run(partial(self._due, size))
+            turn = self._until_next_turn()
             mine = [name for name in due if self._is_mine(name)]
-            if mine:
-                silent = await self._silent_about(mine)
+            outcomes = await self._outcomes(mine)
+            silent = self._silent(outcomes) if mine else silent
+            waits = dict.fromkeys(due, turn) | {name: _wait(each) for name, each in outcomes.items()}
             # Whether they were collected shows when they are looked at again.
-            await self._member.run(partial(self._again, due, silent if mine else None))
+            await self._member.run(partial(self._again, waits, silent))
             if len(due) < size:
                 return
             size = min(2 * size, BATCH_MAX)
@@ -116,27 +118,41 @@ class Janitor(Background):
     def _due(self, limit: int, store: Store) -> list[str]:
         return self._pruning.deleted(store, time.monotonic(), limit)
 
-    async def _silent_about(self, names: list[str]) -> frozenset[str]:
-        """The replicas that did not answer when these deletions were to be collected. Their messages go together."""
-        outcomes = await asyncio.gather(
-            *(self._front_end.run(CollectTombstone(name), COLLECT_DEADLINE_S) for name in names)
-        )
-        everyone = frozenset(self._member.document.votes)
-        return frozenset[str]().union(
-            *(everyone - each.answered for each in outcomes if isinstance(each, Failed))
-        )
+    async def _outcomes(self, names: list[str]) -> dict[str, Outcome]:
+        """What came of collecting these. Their messages go together."""
+        collecting = (self._front_end.run(CollectTombstone(name), COLLECT_DEADLINE_S) for name in names)
+        return dict(zip(names, await asyncio.gather(*collecting), strict=True))
 
-    def _again(self, names: list[str], silent: frozenset[str] | None, store: Store) -> None:
-        for name in names:
-            self._pruning.again(store, name, time.monotonic())
+    def _silent(self, outcomes: dict[str, Outcome]) -> frozenset[str]:
+        """The replicas that did not answer."""
+        everyone = frozenset(self._member.document.votes)
+        failed = (each for each in outcomes.values() if isinstance(each, Failed))
+        return frozenset[str]().union(*(everyone - each.answered for each in failed))
+
+    def _again(self, waits: dict[str, float], silent: frozenset[str] | None, store: Store) -> None:
+        now_s = time.monotonic()
+        for name, windows in waits.items():
+            self._pruning.again(store, name, now_s, windows)
         if silent is not None:
             self._member.tombstones.tried(silent)
 
+    def _turns(self) -> float:
+        """Of a window each, by the wall clock, which replicas share as far as they accept each other's timestamps."""
+        return self._member.wall_us() / 1e6 / self._member.document.memory_s
+
+    def _until_next_turn(self) -> float:
+        """Windows until what others have not collected in theirs may be this one's."""
+        return 1 - self._turns() % 1
+
     def _is_mine(self, name: str) -> bool:
         """One replica collects an object, else they would all try at the same time (highest random weight). The turn
-        goes round, for it may fall to one that never got the deletion. It goes by the wall clock, which replicas share as far
-        as they accept each other's timestamps; where two think it theirs, both collect, which does no harm."""
-        turn = int(self._member.wall_us() / 1e6 / self._member.document.memory_s)
+        goes round, for it may fall to one that never got the deletion; where two think it theirs, both collect, which does no harm."""
+        turn = int(self._turns())
         votes = self._member.document.votes
         ranked = max(votes, key=lambda replica: zlib.crc32(f"{replica} {name} {turn}".encode()))
         return ranked == self._member.id
+
+
+def _wait(outcome: Outcome) -> float:
+    """Windows until the deletion is tried again."""
+    return SOON if isinstance(outcome, Done) and outcome.event_class == YOUNG else AGAIN

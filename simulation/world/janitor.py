@@ -6,12 +6,12 @@ Owns when it deletes and collects, as the server's does. It must not know what m
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ...client_sdk.protocol.core.values import CollectTombstone, Done, Outcome
-from ...gc.pruning import Pruning
+from ...client_sdk.protocol.core.values import YOUNG, CollectTombstone, Done, Outcome
+from ...gc.pruning import AGAIN, SOON, Pruning
 from ...gc.tombstones import Tombstones
 
 if TYPE_CHECKING:
-    from .nodes import ReplicaNode
+    from .nodes import FrontNode, ReplicaNode
 
 BURIED_MAX = 50
 ROUNDS_MAX = 1_000
@@ -43,12 +43,14 @@ class Janitor:
         for name in due:
             if node.front is not None:  # It may crash over the one before.
                 node.front.start(
-                    CollectTombstone(name), COLLECT_DEADLINE_S, partial(_count, node.front.janitor_outcomes)
+                    CollectTombstone(name), COLLECT_DEADLINE_S, partial(self._tried, name, node.front)
                 )
-            self._pruning.again(store, name, mono_s)
 
-
-def _count(outcomes: dict[str, int], outcome: Outcome) -> None:
-    """Note how a burial ended."""
-    word = outcome.event_class if isinstance(outcome, Done) else "Collect/failed"
-    outcomes[word] = outcomes.get(word, 0) + 1
+    def _tried(self, name: str, front: "FrontNode", outcome: Outcome) -> None:
+        """Note how a burial ended, and when it is tried again."""
+        node = self._node
+        word = outcome.event_class if isinstance(outcome, Done) else "Collect/failed"
+        front.janitor_outcomes[word] = front.janitor_outcomes.get(word, 0) + 1
+        store: Any = node.replica.store
+        windows = SOON if word == YOUNG else AGAIN
+        self._pruning.again(store, name, node.clock.mono_s, windows)

@@ -174,6 +174,10 @@ class CollectTombstone(Struct, frozen=True):
     object: str
 
 
+YOUNG: Final = "Collect/Young"
+"""The event class of a deletion that was kept because not all replicas have held it for the retry window yet."""
+
+
 class Repair(Struct, frozen=True):
     """Make an object go on that no decision can go on from. Result: a sentence for each change of its decided state, and, of one's own
     `type`, for each call that lies in the log and cannot be run."""

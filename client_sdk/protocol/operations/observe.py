@@ -28,7 +28,7 @@ from ....timestamps.ballot import NO_BALLOT, term_of
 from ....timestamps.timestamp import INFINITY, ZERO, Timestamp
 from ..core.log_cache import LogCache
 from ..core.rounds import SOON_S, Event, Expired, Gathering, Task
-from ..core.values import CollectTombstone, Done, Items, Read
+from ..core.values import YOUNG, CollectTombstone, Done, Items, Read
 from ..decisions.read_window import CELL_ROWS
 from ..decisions.transitions import ConfirmCommand, FoldCommand
 from .blind import Blind
@@ -347,18 +347,21 @@ def _settled_cell(cache: LogCache, choice: QuorumChoice) -> tuple[Version, bool]
 
 def collect_tombstone(operation: CollectTombstone, task: Task, machine: Machine) -> OutcomeSteps:
     """Forget a deleted key everywhere, once every replica of the cluster has held its decided deletion for the retry window (DESIGN,
-    "Forgetting"); else see to it that they hold it: then the next try will do, a window later."""
+    "Forgetting"); else see to it that they hold it: then the next try will do, a window later. Collect/Young says that only time is
+    missing."""
     name = operation.object
     votes = machine.choice_of(name).votes
     everyone = frozenset(votes)
-    kept = Done(False, "Collect/Kept", everyone)
+    kept, young = Done(False, "Collect/Kept", everyone), Done(False, YOUNG, everyone)
     replies, cache, deletion = yield from _look_everywhere(name, task, machine)
     if not all(map(is_whole, replies.values())):
         # Nobody told what is complete, and the newest is not shown: once it is decided, all below is history.
         yield from decide(name, FoldCommand(), task, machine)
         return kept
-    if deletion is None or deletion >= machine.oldest_remembered():
-        return kept  # Of one that is ahead of time the floor of all objects would be ahead as well.
+    if deletion is None:
+        return kept
+    if deletion >= machine.oldest_remembered():
+        return young  # Of one that is ahead of time the floor of all objects would be ahead as well.
     if not _is_settled(cache, deletion):
         yield from decide(name, FoldCommand(), task, machine)
         replies, cache, _ = yield from _look_everywhere(name, task, machine)
@@ -369,7 +372,7 @@ def collect_tombstone(operation: CollectTombstone, task: Task, machine: Machine)
         yield from _tell(decided, task, lacking, everyone)
         return kept
     if not all(_has_held(reply, decided) for reply in replies.values()):
-        return kept
+        return young
     yield from _tell(Commit(name, tombstone=deletion), task, set(everyone), everyone)
     return Done(True, "Collect/Ok", everyone)
 

@@ -1,7 +1,7 @@
 """When rows are due to be deleted, over the simulation's store in memory. With SQLite: tests/unit/replica/upkeep."""
 
-from quorate.adts.log import Entry, Value
-from quorate.gc.pruning import AGAIN, Pruning
+from quorate.adts.log import Entry, Summary, Value
+from quorate.gc.pruning import AGAIN, SOON, Pruning
 from quorate.gc.tombstones import Tombstones
 from quorate.replica.protocol.log import ObjectState, PutRows, PutState
 from quorate.simulation.world.store import MemoryStore
@@ -55,11 +55,32 @@ def test_a_deletion_is_given_out_once_a_window_later_and_again_after_another() -
     pruning, store = started()
     put(store, CELL, None)
     step(pruning, store, 1)
-    step(pruning, store, 30.9)
-    assert pruning.deleted(store, 30.9, 9) == []
-    step(pruning, store, 31)
-    assert pruning.deleted(store, 31, 9) == [CELL]
-    assert pruning.deleted(store, 31, 9) == []
-    pruning.again(store, CELL, 31)
-    assert pruning.deleted(store, 31 + 30 * AGAIN - 0.1, 9) == []
-    assert pruning.deleted(store, 31 + 30 * AGAIN, 9) == [CELL]
+    due_s = 1 + 30 * AGAIN
+    step(pruning, store, due_s - 0.1)
+    assert pruning.deleted(store, due_s - 0.1, 9) == []
+    step(pruning, store, due_s)
+    assert pruning.deleted(store, due_s, 9) == [CELL]
+    assert pruning.deleted(store, due_s, 9) == []
+    pruning.again(store, CELL, 45, 1 / 2)
+    assert pruning.deleted(store, 59.9, 9) == []
+    assert pruning.deleted(store, 60, 9) == [CELL]
+
+
+def test_a_deletion_is_given_out_a_window_after_its_latest_change_and_once() -> None:
+    """Each attempt to collect it changes what all replicas hold of it: were each change listed, there would be ever more attempts."""
+    pruning, store = started()
+    given_out = list[int]()
+    for second in range(1, 300):
+        if second in (1, 5, 9):
+            store.apply(PutRows(CELL, (Entry(at(second), at(second), None),)))
+            store.apply(PutState(ObjectState(CELL)))
+            store.commit()
+        step(pruning, store, second)
+        for name in pruning.deleted(store, second, 9):
+            given_out.append(second)
+            for change in (1, 2):
+                store.apply(PutState(ObjectState(name, at(100 * second + change), summary=Summary(at(9)))))
+                store.commit()
+                step(pruning, store, second + change)
+            pruning.again(store, name, second + 2, SOON)
+    assert given_out == [41, 75, 109, 143, 177, 211, 245, 279]

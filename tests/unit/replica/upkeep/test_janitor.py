@@ -14,7 +14,8 @@ from quorate.adts.log import Entry, Value
 from quorate.api_specs.cluster import ClockSettings, ClusterDocument, ReplicaInfo
 from quorate.api_specs.limits import Limits
 from quorate.api_specs.messages import Append
-from quorate.client_sdk.protocol.core.values import CollectTombstone, Done, Failed, Outcome
+from quorate.client_sdk.protocol.core.values import YOUNG, CollectTombstone, Done, Failed, Outcome
+from quorate.gc.pruning import AGAIN, SOON
 from quorate.replica.data_folder.identity import open_folder
 from quorate.replica.service.embedded import embedded_front_end
 from quorate.replica.service.member import Member
@@ -188,6 +189,39 @@ async def test_one_replica_buries_a_deletion_whenever_its_machine_was_started(
     assert sorted(chosen) == sorted(names), "each by one"
 
 
+@pytest.mark.parametrize(("why", "windows"), [("Collect/Kept", AGAIN), (YOUNG, SOON)])
+async def test_what_stays_is_tried_when_all_can_have_held_it_and_what_is_anothers_at_the_next_turn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, why: str, windows: float
+) -> None:
+    replicas = tuple(ReplicaInfo(f"r{n}", f"http://127.0.0.1:700{n}") for n in (1, 2, 3))
+    document = replace(DOCUMENT, replicas=replicas)
+    turn_us = int(document.memory_s * 1e6)
+    member = Member(
+        document,
+        "r1",
+        open_folder(tmp_path / "r1", document, "r1"),
+        wall_us=lambda: 8 * turn_us + turn_us // 4,
+    )
+
+    class Keeping:
+        """A front end that collects nothing."""
+
+        async def run(self, operation: CollectTombstone, deadline_s: float) -> Outcome:
+            """See FrontEnd."""
+            return Done(False, why, frozenset(document.votes))
+
+    janitor, waits = Janitor(member, Keeping()), dict[str, float]()
+    names = [f"dictionary/d/{number}" for number in range(8)]
+    given_out = [names, []]
+    monkeypatch.setattr(janitor._pruning, "deleted", lambda *_: given_out.pop(0))
+    monkeypatch.setattr(janitor._pruning, "again", lambda _, name, __, wait: waits.update({name: wait}))
+    await janitor._collect_tombstone()
+    mine = set(filter(janitor._is_mine, names))
+    await asyncio.to_thread(member.close)
+    assert 0 < len(mine) < len(names)
+    assert waits == pytest.approx({name: windows if name in mine else 3 / 4 for name in names})
+
+
 class Slow:
     """A front end that collects nothing, and takes its time; `silent` do not answer it."""
 
@@ -224,7 +258,7 @@ async def test_a_round_offers_all_that_is_due_but_few_while_a_replica_is_silent(
     await with_deletions(member, 500)
     await janitor._prune()
     began_s = time.monotonic()
-    while time.monotonic() < began_s + DOCUMENT.memory_s:
+    while time.monotonic() < began_s + DOCUMENT.memory_s * AGAIN:
         await asyncio.sleep(0.01)
     await janitor._prune()
     # What is offered again a window later would be due again while a slow machine is at it.

@@ -211,10 +211,10 @@ def test_deletions_are_given_out_after_the_retry_window_unless_overwritten(
     put(store, 1, "dictionary/d/back")
     store.commit()
     run(pruning, 2)
-    run(pruning, 31)
-    assert pruning.deleted(store, 31, 10) == []
     run(pruning, 33)
-    assert pruning.deleted(store, 33, 10) == ["dictionary/d/gone"]
+    assert pruning.deleted(store, 33, 10) == []
+    run(pruning, 34)
+    assert pruning.deleted(store, 34, 10) == ["dictionary/d/gone"]
     assert pruning.deleted(store, 99, 10) == []
 
 
@@ -228,9 +228,9 @@ def test_tombstones_count_from_the_end_of_the_retry_window_until_they_are_gone(
         put(store, second, f"dictionary/d/{key}", None)
     store.commit()
     run(pruning, 2)
-    run(pruning, 31)
-    assert tombstones.waiting() == Waiting(0, None, ())
     run(pruning, 33)
+    assert tombstones.waiting() == Waiting(0, None, ())
+    run(pruning, 34)
     tombstones.tried({"r3"})
     assert tombstones.waiting() == Waiting(3, at(0), ("r3",))
     store.apply([Forget("dictionary/d/forgotten", at(0))])
@@ -238,12 +238,12 @@ def test_tombstones_count_from_the_end_of_the_retry_window_until_they_are_gone(
     store.commit()
     assert pruning.deleted(store, 34, 10) == ["dictionary/d/kept"]
     assert tombstones.waiting() == Waiting(1, at(2), ("r3",))
-    pruning.again(store, "dictionary/d/kept", 34)
+    pruning.again(store, "dictionary/d/kept", 34, AGAIN)
     again_s = 34 + DOCUMENT.memory_s * AGAIN
     assert pruning.deleted(store, again_s - 1, 10) == []
     assert pruning.deleted(store, again_s, 10) == ["dictionary/d/kept"], "it is tried again a window later"
     store.apply([Forget("dictionary/d/kept", at(2))])
-    pruning.again(store, "dictionary/d/kept", 64)
+    pruning.again(store, "dictionary/d/kept", 64, AGAIN)
     assert tombstones.waiting() == Waiting(0, None, ()), "nothing waits, so nobody holds anything up"
 
 
@@ -254,7 +254,7 @@ def test_tombstones_of_an_earlier_run_count_too(store: Store, run: Callable[[Pru
     tombstones = Tombstones()
     pruning = pruning_of(tombstones)
     run(pruning, 100)
-    run(pruning, 131)
+    run(pruning, 132)
     assert tombstones.waiting() == Waiting(1, at(0), ())
 
 
