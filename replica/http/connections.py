@@ -163,6 +163,8 @@ class BoundedProtocol(HttpToolsProtocol):
         """What came around the body (lengths and extensions of chunks, trailers), less what a body of its length may have."""
         self._answered: RequestResponseCycle | None = None
         """The request that is being answered, or was last: `cycle` is the last one that came."""
+        self._is_refused = False
+        """Whether the latest request was refused for its head: its answer ends the connection."""
         self._body_left = 0
         """What must still come of a body that has said its length."""
         self._rest = memoryview(b"")
@@ -319,7 +321,8 @@ class BoundedProtocol(HttpToolsProtocol):
             while rest:
                 rest = self._parsed(rest)
         except HttpParserError:
-            self.send_400_response("")
+            if not self._is_refused:  # The parser may say so again.
+                self.send_400_response("")
 
     def _parsed(self, data: memoryview) -> memoryview:
         """What of `data` the parser has left. A request that asks for another protocol is read again without that wish, as RFC
@@ -401,6 +404,7 @@ class BoundedProtocol(HttpToolsProtocol):
         if refused is None:
             self.begin_request()
             return
+        self._is_refused = True
         self._traffic.refuse(refused.name)
         application, self.app = self.app, ProblemResponse(refused, {"Connection": "close"})
         try:

@@ -301,6 +301,7 @@ async def test_what_is_no_http_is_told_so(served: Serve, request_line: bytes) ->
         b"Content-Length: 3\r\nContent-Length: 4\r\n",
         b"Content-Length: +3\r\n",
         b"Transfer-Encoding: gzip, chunked\r\n",
+        b"Transfer-Encoding: gzip\r\n",
     ],
 )
 async def test_request_whose_body_could_be_read_in_two_ways_is_refused(served: Serve, headers: bytes) -> None:
