@@ -13,6 +13,7 @@ from functools import partial
 from typing import Final, Protocol
 
 from ...client_sdk.protocol.core.values import YOUNG, CollectTombstone, Done, Failed, Outcome
+from ...client_sdk.protocol.front_end import NOT_BEGUN
 from ...gc.pruning import AGAIN, SOON, Pruning
 from ..logs.throttle import Troubles
 from ..protocol.capacity import alarm, shares
@@ -124,9 +125,9 @@ class Janitor(Background):
         return dict(zip(names, await asyncio.gather(*collecting), strict=True))
 
     def _silent(self, outcomes: dict[str, Outcome]) -> frozenset[str]:
-        """The replicas that did not answer."""
+        """The replicas that did not answer, of those that were asked."""
         everyone = frozenset(self._member.document.votes)
-        failed = (each for each in outcomes.values() if isinstance(each, Failed))
+        failed = (each for each in outcomes.values() if isinstance(each, Failed) and each != NOT_BEGUN)
         return frozenset[str]().union(*(everyone - each.answered for each in failed))
 
     def _again(self, waits: dict[str, float], silent: frozenset[str] | None, store: Store) -> None:

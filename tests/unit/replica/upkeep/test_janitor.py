@@ -15,6 +15,7 @@ from quorate.api_specs.cluster import ClockSettings, ClusterDocument, ReplicaInf
 from quorate.api_specs.limits import Limits
 from quorate.api_specs.messages import Append
 from quorate.client_sdk.protocol.core.values import YOUNG, CollectTombstone, Done, Failed, Outcome
+from quorate.client_sdk.protocol.front_end import NOT_BEGUN
 from quorate.gc.pruning import AGAIN, SOON
 from quorate.replica.data_folder.identity import open_folder
 from quorate.replica.service.embedded import embedded_front_end
@@ -220,6 +221,14 @@ async def test_what_stays_is_tried_when_all_can_have_held_it_and_what_is_another
     await asyncio.to_thread(member.close)
     assert 0 < len(mine) < len(names)
     assert waits == pytest.approx({name: windows if name in mine else 3 / 4 for name in names})
+
+
+async def test_what_was_not_begun_says_nothing_of_other_replicas(member: Member) -> None:
+    """As where this machine stood still."""
+    janitor = Janitor(member, Slow())
+    silent = Failed("unavailable", "too few", definite=True)
+    assert janitor._silent({"dictionary/d/a": NOT_BEGUN}) == frozenset()
+    assert janitor._silent({"dictionary/d/a": NOT_BEGUN, "dictionary/d/b": silent}) == {"r1"}
 
 
 class Slow:
