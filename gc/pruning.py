@@ -27,7 +27,7 @@ LOOKS_MAX: Final = 100
 
 
 AGAIN: Final = 1 + 2 / NUMBERS
-"""Windows from the latest change of a deletion here until it is given out: `Arrivals` calls it old so much later, at most."""
+"""Windows from a deletion, or its decision, until it is given out: `Arrivals` calls it old so much later, at most."""
 SOON: Final = 1 / 4
 """Windows until it is given out again where another replica has not held it for a window yet."""
 
@@ -65,7 +65,7 @@ class Store(Protocol):
     collected: dict[str, Timestamp]
     """By object: up to where rows have become history since the latest round."""
     deleted: dict[str, None]
-    """Cells that were deleted since the latest round."""
+    """Cells that were deleted since the latest round, or whose deletion was decided."""
     rollbacks: int
     """How many transactions were undone."""
 
@@ -108,7 +108,7 @@ class Pruning:
         self._deleted: list[tuple[float, str]] = []
         """Deletions to collect. Each deletion is in one of the two lists, once, under a time that is not after its due one."""
         self._due: dict[str, float] = {}
-        """When each of them is due. Each change of it puts that off: what replicas agreed on it must have been held for a window."""
+        """When each of them is due. A decision puts that off: it must have been held for a window."""
         self._walked: int | None = 0
         self._has_left_out = False
         """Whether deletions were met that there was no room for."""
@@ -167,15 +167,21 @@ class Pruning:
         self._walked = 0
 
     def deleted(self, store: Store, mono_s: float, limit: int) -> list[str]:
-        """At most `limit` objects that hold a deletion unchanged for a retry window; each is given out once."""
+        """At most `limit` objects that hold a deletion, as it is now, for a retry window; each is given out once."""
         for name in self._tombstones.longest_unseen(LOOKS_MAX):
             self._look(store, name)  # Another replica may have collected it.
         due: list[str] = []
-        while self._deleted and self._deleted[0][0] <= mono_s and len(due) < limit:
+        for _ in range(OBJECTS_MAX):
+            if len(due) == limit or not self.is_due(mono_s):
+                break
             ripe = self._popped(self._deleted, mono_s)
             if ripe is not None and self._look(store, ripe):
                 due.append(ripe)
         return due
+
+    def is_due(self, mono_s: float) -> bool:
+        """Whether there may be more to give out."""
+        return bool(self._deleted) and self._deleted[0][0] <= mono_s
 
     def again(self, store: Store, name: str, mono_s: float, windows: float) -> None:
         """Give the deletion out again after so many retry windows, unless it is gone or changes before."""
@@ -247,7 +253,9 @@ class Pruning:
         for _, state in found:
             if state.collected > ZERO:
                 self._note_collected(state.name, state.collected, mono_s)
-            if adt_of(state.name) == "dictionary" and deleted_at(store, state.name) is not None:
+            # One that is listed has not changed: each walk would put it off, perhaps for ever.
+            may_be_new = adt_of(state.name) == "dictionary" and state.name not in self._due
+            if may_be_new and deleted_at(store, state.name) is not None:
                 self._note_deleted(state.name, mono_s)
         self._walked = found[-1][0] if len(found) == OBJECTS_MAX else None
 

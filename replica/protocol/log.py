@@ -11,7 +11,9 @@ from typing import Final, Protocol
 from msgspec import Struct
 
 from ...adts.log import NOTHING, Entry, Summary
+from ...adts.types.catalogue import adt_of
 from ...api_specs.messages import Row
+from ...gc.collection import is_deletion
 from ...timestamps.ballot import NO_BALLOT, Ballot
 from ...timestamps.timestamp import ZERO, Timestamp
 
@@ -37,6 +39,16 @@ class ObjectState(Struct, frozen=True, gc=False, omit_defaults=True):
     floor: Timestamp = ZERO
     decided_by: int = 0
     made_upto: Timestamp = ZERO
+
+
+def is_newly_deleted(before: ObjectState | None, after: ObjectState) -> bool:
+    """Whether a dictionary's key is deleted by what was accepted or decided now; what else changes, as who may decide next, deletes nothing."""
+    if not is_deletion(after.summary) or adt_of(after.name) != "dictionary":
+        return False
+    return before is None or (before.summary.horizon, before.horizon) != (
+        after.summary.horizon,
+        after.horizon,
+    )
 
 
 class Reservation(Struct, frozen=True, gc=False, omit_defaults=True):

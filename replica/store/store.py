@@ -9,7 +9,6 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from ...adts.log import Entry
-from ...adts.types.catalogue import adt_of
 from ...api_specs.cluster import ClusterDocument
 from ...api_specs.messages import Row
 from ...timestamps.ballot import NO_BALLOT, term_of
@@ -27,6 +26,7 @@ from ..protocol.log import (
     PutRows,
     PutState,
     Reservation,
+    is_newly_deleted,
 )
 from . import statements
 from .cached_object import CachedObject, ObjectCache
@@ -289,11 +289,11 @@ class Store:
         if state.committed > (NO_BALLOT if here.state is None else here.state.committed):
             self._arrival += 1
             self._changed.note(here.number, state.name, self._arrival)
+        if is_newly_deleted(here.state, state):
+            self._deleted[state.name] = None
         here.state = state
         self._states[state.name] = (here, state)
         summary = state.summary
-        if summary.value is None and summary.horizon > ZERO and adt_of(state.name) == "dictionary":
-            self._deleted[state.name] = None
         term = max(state.promised, term_of(state.accepted), term_of(state.committed))
         self._note(state.fence)  # INFINITY while an object is being forgotten: it must not hide the rest.
         self._note(max(term, summary.horizon, state.horizon, *(entry.t for entry in summary.adopted)))

@@ -104,7 +104,7 @@ class Janitor(Background):
         until_s, size = time.monotonic() + BURYING_S, BATCH_FIRST
         silent: frozenset[str] | None = None
         while not silent and time.monotonic() < until_s:
-            due = await self._member.run(partial(self._due, size))
+            due, is_more = await self._member.run(partial(self._due, size))
             turn = self._until_next_turn()
             mine = [name for name in due if self._is_mine(name)]
             outcomes = await self._outcomes(mine)
@@ -112,12 +112,13 @@ class Janitor(Background):
             waits = dict.fromkeys(due, turn) | {name: _wait(each) for name, each in outcomes.items()}
             # Whether they were collected shows when they are looked at again.
             await self._member.run(partial(self._again, waits, silent))
-            if len(due) < size:
+            if not is_more:
                 return
             size = min(2 * size, BATCH_MAX)
 
-    def _due(self, limit: int, store: Store) -> list[str]:
-        return self._pruning.deleted(store, time.monotonic(), limit)
+    def _due(self, limit: int, store: Store) -> tuple[list[str], bool]:
+        now_s = time.monotonic()
+        return self._pruning.deleted(store, now_s, limit), self._pruning.is_due(now_s)
 
     async def _outcomes(self, names: list[str]) -> dict[str, Outcome]:
         """What came of collecting these. Their messages go together."""

@@ -8,7 +8,6 @@ from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
-from ...adts.types.catalogue import adt_of
 from ...api_specs.messages import Row
 from ...replica.protocol.log import (
     NOT_RESERVED,
@@ -23,6 +22,7 @@ from ...replica.protocol.log import (
     PutRows,
     PutState,
     Reservation,
+    is_newly_deleted,
 )
 from ...replica.protocol.pages import read_until_full, value_in
 from ...timestamps.ballot import NO_BALLOT, term_of
@@ -324,8 +324,7 @@ class MemoryStore:
             self._arrival += 1
         if state is not None and state.collected > (ZERO if before is None else before.collected):
             self.collected[name] = state.collected
-        is_valueless = state is not None and state.summary.value is None and state.summary.horizon > ZERO
-        if is_valueless and adt_of(name) == "dictionary":
+        if state is not None and is_newly_deleted(before, state):
             self.deleted[name] = None
 
         def undo() -> None:

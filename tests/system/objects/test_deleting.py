@@ -15,7 +15,7 @@ from tests.system.objects.test_tombstones import waiting
 
 RATE_MAX = 150
 """Deletions a second, and no more than a part of what this machine can do, for others may have it now."""
-PART = 1 / 4
+PART = 1 / 6
 SECONDS = 32
 
 

@@ -1,6 +1,9 @@
 """When rows are due to be deleted, over the simulation's store in memory. With SQLite: tests/unit/replica/upkeep."""
 
+import pytest
+
 from quorate.adts.log import Entry, Summary, Value
+from quorate.gc import pruning as pruning_module
 from quorate.gc.pruning import AGAIN, SOON, Pruning
 from quorate.gc.tombstones import Tombstones
 from quorate.replica.protocol.log import ObjectState, PutRows, PutState
@@ -66,8 +69,12 @@ def test_a_deletion_is_given_out_once_a_window_later_and_again_after_another() -
     assert pruning.deleted(store, 60, 9) == [CELL]
 
 
-def test_a_deletion_is_given_out_a_window_after_its_latest_change_and_once() -> None:
-    """Each attempt to collect it changes what all replicas hold of it: were each change listed, there would be ever more attempts."""
+def decided(name: str, deletion: Timestamp, promised: Timestamp = ZERO) -> PutState:
+    return PutState(ObjectState(name, promised=promised, summary=Summary(deletion), horizon=deletion))
+
+
+def test_a_deletion_is_given_out_a_window_after_its_latest_decision_and_once() -> None:
+    """An attempt to collect it has it decided: were each change listed, there would be ever more attempts."""
     pruning, store = started()
     given_out = list[int]()
     for second in range(1, 300):
@@ -79,8 +86,50 @@ def test_a_deletion_is_given_out_a_window_after_its_latest_change_and_once() -> 
         for name in pruning.deleted(store, second, 9):
             given_out.append(second)
             for change in (1, 2):
-                store.apply(PutState(ObjectState(name, at(100 * second + change), summary=Summary(at(9)))))
+                store.apply(decided(name, at(100 * second + change)))
                 store.commit()
                 step(pruning, store, second + change)
             pruning.again(store, name, second + 2, SOON)
     assert given_out == [41, 75, 109, 143, 177, 211, 245, 279]
+
+
+def test_who_asks_without_end_puts_off_no_deletion() -> None:
+    """A compare-and-set that fails has replicas promise something, and changes nothing that was decided."""
+    pruning, store = started()
+    store.apply(decided(CELL, at(1)))
+    for second in range(1, 40):
+        step(pruning, store, second)
+        store.apply(decided(CELL, at(1), promised=at(second)))
+        store.commit()
+    assert pruning.deleted(store, 40, 9) == [CELL]
+
+
+def test_walks_without_end_put_off_no_deletion() -> None:
+    """Each time that the janitor met an error."""
+    pruning, store = started()
+    put(store, CELL, None)
+    for second in range(1, 40):
+        pruning.walk_again()
+        step(pruning, store, second)
+    assert pruning.deleted(store, 40, 9) == [CELL]
+
+
+def test_of_many_that_were_put_off_some_are_gone_through_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Requests wait for the store meanwhile."""
+    monkeypatch.setattr(pruning_module, "OBJECTS_MAX", 10)
+    pruning, store = started()
+    for number in range(25):
+        put(store, f"{CELL}{number}", None)
+    step(pruning, store, 1)
+    put(store, CELL, None)
+    step(pruning, store, 2)
+    while pruning.round(store, 33):
+        store.commit()
+    for number in range(25):
+        store.apply(decided(f"{CELL}{number}", at(2)))
+    store.commit()
+    while pruning.round(store, 34):
+        store.commit()
+    assert pruning.deleted(store, 34, 30) == []
+    assert pruning.deleted(store, 34, 30) == []
+    assert pruning.deleted(store, 34, 30) == [CELL]
