@@ -21,7 +21,7 @@ from quorate.client_sdk import RefusedByReplicas, Unavailable, connect
 from tests.system.harness import WAIT_S, Clusters, until_now
 
 TIMEOUT_S: Final = 20.0
-IN_VAIN_S: Final = 1.5
+IN_VAIN_S: Final = 5.0
 """The deadline of what must fail."""
 
 
