@@ -5,10 +5,32 @@ still lose to a lower one, and what was dropped for its sake would be gone (DESI
 """
 
 from collections.abc import Iterable
+from typing import Protocol
 
 from ..adts.log import Summary
-from ..adts.types.catalogue import is_overwritten
+from ..adts.types.catalogue import adt_of, is_overwritten
+from ..timestamps.ballot import NO_BALLOT, Ballot
 from ..timestamps.timestamp import ZERO, Timestamp
+
+
+class Promises(Protocol):
+    """What is asked of an object's state to know whether it is promises alone."""
+
+    @property
+    def fence(self) -> Timestamp:
+        """No row at or below this is taken."""
+
+    @property
+    def promised(self) -> Timestamp:
+        """No lower term is taken."""
+
+    @property
+    def accepted(self) -> Ballot:
+        """The ballot of the summary that was accepted last."""
+
+    @property
+    def collected(self) -> Timestamp:
+        """Rows at or below this are history."""
 
 
 def collected_by_commit(adt: str, horizon: Timestamp) -> Timestamp:
@@ -39,6 +61,21 @@ def may_forget(tombstone: Timestamp, summary: Summary, *, is_newer_here: bool) -
     was told, or had sent, before all of them held it, is older than the window, and nobody takes it in any more.
     """
     return not is_newer_here and is_deletion(summary) and summary.horizon == tombstone
+
+
+def holds_promises_alone(state: Promises) -> bool:
+    """Whether nothing was ever decided here of the object; it has no rows either, then it may be forgotten.
+
+    The store's floor rises to its fence and its promise, so that what they refused is refused: rows and terms at or below, of this
+    object and of all that the store does not know. That must be older than the window: nobody takes anything so old in any more, but
+    from a replica that holds it, whatever the floor (`quorate.replica.protocol.catch_up`).
+    """
+    return state.accepted == NO_BALLOT and state.collected == ZERO
+
+
+def is_deleted_key(name: str, summary: Summary) -> bool:
+    """Whether the object is a dictionary's key, and deleted by what the summary says."""
+    return adt_of(name) == "dictionary" and is_deletion(summary)
 
 
 def is_deletion(summary: Summary) -> bool:

@@ -1,7 +1,8 @@
 """Which rows and deletions are due to be forgotten, when, and in which order. Pure: the store and the time come in.
 
 Owns the waiting lists: history is deleted once it was collected for the lag *and* arrived so long ago as must be remembered, by elapsed time, and
-deletions are collected once they are older than the retry window. Nothing here looks at live rows. The lists are in memory;
+deletions are collected once they are older than the retry window. What holds promises alone is forgotten then, by this replica for itself: an
+operation that found nothing, and did nothing, has left them. Nothing here looks at live rows. The lists are in memory;
 at the start, and when they overflowed, a walk over the objects (not their rows) fills them again.
 """
 
@@ -11,9 +12,10 @@ from typing import Final, Protocol
 
 from ..adts.log import Entry, Summary
 from ..adts.types.catalogue import adt_of
-from ..timestamps.timestamp import INFINITY, ZERO, Timestamp
+from ..timestamps.clock import Now
+from ..timestamps.timestamp import INFINITY, ZERO, Timestamp, make
 from .arrivals import NUMBERS, Arrivals
-from .collection import is_deletion
+from .collection import Promises, holds_promises_alone, is_deletion
 from .tombstones import Tombstones
 
 ROWS_MAX: Final = 2000
@@ -35,7 +37,7 @@ ANY_ARRIVAL: Final = (1 << 63) - 1
 """No row arrived under a higher number."""
 
 
-class State(Protocol):
+class State(Promises, Protocol):
     """What is asked of an object's state."""
 
     @property
@@ -45,10 +47,6 @@ class State(Protocol):
     @property
     def summary(self) -> Summary:
         """The summary that was accepted last."""
-
-    @property
-    def collected(self) -> Timestamp:
-        """Rows at or below this are history."""
 
 
 class Row(Protocol):
@@ -66,6 +64,8 @@ class Store(Protocol):
     """By object: up to where rows have become history since the latest round."""
     deleted: dict[str, None]
     """Cells that were deleted since the latest round, or whose deletion was decided."""
+    promised: dict[str, None]
+    """Objects without rows of which something was promised since the latest round, and nothing accepted."""
     rollbacks: int
     """How many transactions were undone."""
 
@@ -87,6 +87,9 @@ class Store(Protocol):
     def delete_upto(self, name: str, upto: Timestamp, limit: int, by: int) -> tuple[int, bool]:
         """Delete the oldest rows up to `upto` that arrived by number `by`, at most `limit`: how many; if any stay."""
 
+    def forget(self, name: str, floor: Timestamp) -> None:
+        """Delete the object and its log, and make `floor` the least fence and promise of objects that the store does not know."""
+
     def reservations(self) -> int:
         """How many keys the store holds something under."""
 
@@ -104,11 +107,11 @@ class Pruning:
         self._history: list[tuple[float, str, Timestamp, float]] = []
         """Collected rows: when they are due, of which object, up to where, and from when on all of them are old."""
         self._young: list[tuple[float, str]] = []
-        """Deletions that must still be remembered."""
+        """Deletions, and objects with promises alone, that must still be remembered."""
         self._deleted: list[tuple[float, str]] = []
-        """Deletions to collect. Each deletion is in one of the two lists, once, under a time that is not after its due one."""
+        """Deletions to collect. Each object is in one of the two lists, once, under a time that is not after its due one."""
         self._due: dict[str, float] = {}
-        """When each of them is due. A decision puts that off: it must have been held for a window."""
+        """When each of them is due. A decision, or a promise, puts that off: it must have been held for a window."""
         self._walked: int | None = 0
         self._has_left_out = False
         """Whether deletions were met that there was no room for."""
@@ -117,18 +120,19 @@ class Pruning:
         self._forgotten_upto = -1
         """Reservations up to this number are gone."""
 
-    def round(self, store: Store, mono_s: float) -> bool:
+    def round(self, store: Store, now: Now) -> bool:
         """Note what is new, delete what is due, within bounds. Whether more is due already."""
+        mono_s = now.mono_s
         if store.rollbacks != self._rollbacks:  # A round before may have been undone with its transaction.
             self._rollbacks = store.rollbacks
             self._forgotten_upto = -1
             self.walk_again()
         self._walk(store, mono_s)
         self._note(store, mono_s)
-        is_more_ripe = self._ripen(store, mono_s)
         old = self._arrivals.old(store, mono_s)
         is_more_history = self._delete_history(store, mono_s, old)
         is_more_reserved = self._forget_reservations(store, old)
+        is_more_ripe = self._ripen(store, now)
         return self._can_walk() or is_more_ripe or is_more_history or is_more_reserved
 
     def _delete_history(self, store: Store, mono_s: float, old: int) -> bool:
@@ -175,8 +179,12 @@ class Pruning:
             if len(due) == limit or not self.is_due(mono_s):
                 break
             ripe = self._popped(self._deleted, mono_s)
-            if ripe is not None and self._look(store, ripe):
+            if ripe is None:
+                continue
+            if self._look(store, ripe):
                 due.append(ripe)
+            elif promised_upto(store, ripe) is not None:  # It was forgotten, and asked for since.
+                self._push(self._young, ripe, mono_s)
         return due
 
     def is_due(self, mono_s: float) -> bool:
@@ -206,15 +214,26 @@ class Pruning:
         self._tombstones.note(name, deleted)
         return deleted is not None
 
-    def _ripen(self, store: Store, mono_s: float) -> bool:
-        """Count the deletions whose window has passed, within bounds. Whether there are more."""
+    def _ripen(self, store: Store, now: Now) -> bool:
+        """Count the deletions whose window has passed, and forget what holds promises alone, within bounds. Whether there are more."""
         for _ in range(OBJECTS_MAX):
-            if not self._young or self._young[0][0] > mono_s:
+            if not self._young or self._young[0][0] > now.mono_s:
                 return False
-            name = self._popped(self._young, mono_s)
-            if name is not None and self._look(store, name):
-                self._push(self._deleted, name, mono_s)
+            name = self._popped(self._young, now.mono_s)
+            if name is None:
+                continue
+            if self._look(store, name):
+                self._push(self._deleted, name, now.mono_s)
+            elif (floor := promised_upto(store, name)) is not None:
+                self._forget(store, name, floor, now)
         return True
+
+    def _forget(self, store: Store, name: str, floor: Timestamp, now: Now) -> None:
+        """Forget promises, or wait on where they are ahead of time: the floor of all objects would be ahead as well."""
+        if floor < make(max(0, now.before(self._window_s).wall_us), 0, "0"):
+            store.forget(name, floor)
+        else:
+            self._push(self._young, name, now.mono_s + SOON * self._window_s)
 
     def _has_room(self, more: int = 1) -> bool:
         """For deletions. A dead replica may fill their lists for long, which must not hold up the history's."""
@@ -222,16 +241,17 @@ class Pruning:
 
     def _note(self, store: Store, mono_s: float) -> None:
         collected, store.collected = store.collected, {}
-        deleted, store.deleted = store.deleted, {}
+        deleted, store.deleted = store.deleted | store.promised, {}
+        store.promised = {}
         if len(self._history) + len(collected) > WAITING_MAX:
             self._walked = 0  # Those left out are met again on the walk.
         else:
             for name, upto in collected.items():
                 self._note_collected(name, upto, mono_s)
         for name in deleted:
-            self._note_deleted(name, mono_s)
+            self._note_young(name, mono_s)
 
-    def _note_deleted(self, name: str, mono_s: float) -> None:
+    def _note_young(self, name: str, mono_s: float) -> None:
         due_s = mono_s + self._window_s * AGAIN
         if name in self._due:
             self._due[name] = due_s
@@ -254,18 +274,27 @@ class Pruning:
             if state.collected > ZERO:
                 self._note_collected(state.name, state.collected, mono_s)
             # One that is listed has not changed: each walk would put it off, perhaps for ever.
-            may_be_new = adt_of(state.name) == "dictionary" and state.name not in self._due
-            if may_be_new and deleted_at(store, state.name) is not None:
-                self._note_deleted(state.name, mono_s)
+            if state.name not in self._due and (
+                deleted_at(store, state.name) is not None or promised_upto(store, state.name) is not None
+            ):
+                self._note_young(state.name, mono_s)
         self._walked = found[-1][0] if len(found) == OBJECTS_MAX else None
 
 
 def deleted_at(store: Store, name: str) -> Timestamp | None:
     """The timestamp of the newest value that this store has of a cell, if that is a deletion."""
     state = store.state(name)
-    if state is None:
+    if state is None or adt_of(name) != "dictionary":
         return None
     newest = store.below(name, INFINITY)
     if newest is None or newest <= state.summary.horizon:
         return state.summary.horizon if is_deletion(state.summary) else None
     return newest if store.wanted(name, [newest])[0].entry.value is None else None
+
+
+def promised_upto(store: Store, name: str) -> Timestamp | None:
+    """Up to where the store has promised to take nothing of the object, if that is all that it holds of it."""
+    state = store.state(name)
+    if state is None or not holds_promises_alone(state) or store.below(name, INFINITY) is not None:
+        return None
+    return max(state.fence, state.promised)

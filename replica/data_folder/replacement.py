@@ -172,8 +172,8 @@ def _is_forgotten(name: str, sources: Mapping[str, Store], document: ClusterDocu
     """Whether a dictionary's key was deleted, and forgotten by sources that are newer than those that still have it.
 
     Stores of one moment never need it: a deletion is forgotten only once all have it. Backups are of several moments. Who
-    forgot a key has a floor above all that was in it. When those who may have forgotten it hold a final quorum of Delete,
-    and those who have it none of Put, what they have was deleted, or was never known to be complete.
+    forgot a key has a floor above all that was in it; so may have who never had it. When those without it hold a final quorum of Delete,
+    and all others none of Put, one of those without it had what was complete, and forgot it: it was deleted.
     """
     if adt_of(name) != "dictionary":
         return False
@@ -183,9 +183,8 @@ def _is_forgotten(name: str, sources: Mapping[str, Store], document: ClusterDocu
     upto = max(holders.values())
     without = [id for id, source in sources.items() if id not in holders and source.floor() >= upto]
     choice = document.choice_of(name)
-    return choice.final_of("Delete/Ok").is_met_by(without) and not choice.final_of("Put/Ok").is_met_by(
-        holders
-    )
+    others = choice.votes.keys() - set(without)
+    return choice.final_of("Delete/Ok").is_met_by(without) and not choice.final_of("Put/Ok").is_met_by(others)
 
 
 def _newest(source: Store, name: str) -> Timestamp | None:
@@ -248,6 +247,6 @@ def merged(states: Sequence[ObjectState]) -> ObjectState:
         committed=committed.committed,
         horizon=committed.horizon,
         collected=max(state.collected for state in states),
-        floor=max(state.floor for state in states),
+        floor=max(state.floor for state in states if state.accepted == accepted.accepted),
         made_upto=accepted.summary.horizon,
     )

@@ -11,10 +11,9 @@ from typing import Final
 from msgspec.structs import replace
 
 from ...adts.log import NOTHING, Summary
-from ...adts.types.catalogue import adt_of
 from ...api_specs.messages import NOT_AGED, Accept, Accepted, Aged, Collect, Collected, Reply, Request
 from ...gc.arrivals import Arrivals
-from ...gc.collection import is_deletion
+from ...gc.collection import is_deleted_key
 from ...timestamps.ballot import NO_BALLOT
 from .log import Log, ObjectState
 
@@ -84,8 +83,8 @@ class Ages:
 
 def _is_old_deletion(state: ObjectState, old: int) -> bool:
     """Whether the object is a cell, and its deletion was decided by that number, and still stands."""
-    is_standing = is_deletion(state.summary) and state.summary.horizon == state.horizon
-    return is_standing and adt_of(state.name) == "dictionary" and state.decided_by <= old
+    is_standing = is_deleted_key(state.name, state.summary) and state.summary.horizon == state.horizon
+    return is_standing and state.decided_by <= old
 
 
 def _lists(summary: Summary) -> bool:

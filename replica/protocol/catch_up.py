@@ -5,8 +5,8 @@ Owns how far this replica has looked at each other one, what it still lacks, and
 * above its own fence, an entry is appended as a repeat by its front end would be;
 * at or below the fence, only one that is marked complete. A final quorum stored it, so each decision whose view lies above it
   has met it at a replica that stored it before its fence; no decided view lacks it;
-* at or below the committed horizon, nothing;
-* a committed summary with a higher ballot, as a commit would bring it.
+* at or below the committed horizon, here or there, nothing;
+* a committed summary with a higher ballot, as a commit would bring it, but for this store's floor (`_let_in`).
 
 It must not know how messages travel, nor when.
 """
@@ -15,7 +15,9 @@ from collections.abc import Callable, Iterable
 from copy import copy
 from typing import Final, NamedTuple, TypeVar
 
-from ...adts.types.catalogue import adt_of
+from msgspec.structs import replace
+
+from ...api_specs.limits import Limits
 from ...api_specs.messages import (
     Append,
     Change,
@@ -27,8 +29,10 @@ from ...api_specs.messages import (
     Request,
     Row,
 )
-from ...timestamps.ballot import NO_BALLOT, Ballot
-from ...timestamps.timestamp import ZERO, Timestamp
+from ...gc.collection import is_deleted_key
+from ...timestamps.ballot import NO_BALLOT, Ballot, term_of
+from ...timestamps.clock import Now
+from ...timestamps.timestamp import Timestamp
 from .log import Effect, Log, ObjectState, PutRows, PutState
 
 _Key = TypeVar("_Key")
@@ -205,9 +209,8 @@ def missing(name: str, timestamps: Iterable[Timestamp], log: Log) -> tuple[Times
 
 
 def least(state: ObjectState) -> Timestamp:
-    """Nothing at or below this is installed: it is history here, or belongs to a life of the key that has ended."""
-    forgotten = state.floor if adt_of(state.name) == "dictionary" else ZERO
-    return max(state.collected, state.horizon, forgotten)
+    """Nothing at or below this is installed: it is history here."""
+    return max(state.collected, state.horizon)
 
 
 def install(
@@ -222,8 +225,11 @@ def install(
     The decision comes first: it says what is history.
     """
     if (commit := _decision(lack, told)) is not None:
+        if effects := _let_in(commit, told.status.floor, log):
+            apply(lack.object, effects)
         handle(commit)
-    rows = [row for row in told.rows if row.entry.t > least(_state(lack.object, log))]
+    history = max(least(_state(lack.object, log)), told.status.horizon)
+    rows = [row for row in told.rows if row.entry.t > history]
     if effects := _below_fence(lack.object, rows, log):
         apply(lack.object, effects)
     fence = _state(lack.object, log).fence
@@ -237,9 +243,30 @@ def _decision(lack: Lack, told: Collected) -> Commit | None:
     """The decision that is committed there, if the answer holds it: then it is the summary accepted last. A summary that was
     accepted here, too, is not sent."""
     status = told.status
-    if not lack.is_behind or status.committed != status.accepted:
+    if not lack.is_behind or status.committed != status.accepted or status.committed == NO_BALLOT:
         return None
     return Commit(lack.object, status.committed, status.horizon, told.summary)
+
+
+def _let_in(commit: Commit, floor: Timestamp, log: Log) -> list[Effect]:
+    """What makes this store take a decision at or below its floor, `floor` being the other's for that object.
+
+    The floor keeps out what is late: messages of a life of the object that has ended. This is none. Its sender holds it now, and a key is forgotten
+    only once every replica has held its deletion for longer than an answer may be old (`is_timely`); so a value that one still
+    holds was never deleted, or set again since. This store had missed it, and its floor rose for other objects. A deletion is
+    left alone: it is about to be forgotten there, too.
+    """
+    state = _state(commit.object, log)
+    is_late = max(term_of(commit.ballot), commit.horizon) <= state.floor
+    if not is_late or commit.summary is None or is_deleted_key(commit.object, commit.summary):
+        return []
+    return [PutState(replace(state, floor=min(floor, state.floor)))]
+
+
+def is_timely(asked: Now, now: Now, limits: Limits) -> bool:
+    """Whether an answer to what was asked then counts still. One that is older than any other that somebody takes in, as where a process was
+    stopped, may tell of what was deleted since, and forgotten."""
+    return now.since_s(asked) <= limits.deadline_s_max
 
 
 def _below_fence(name: str, rows: Iterable[Row], log: Log) -> list[Effect]:

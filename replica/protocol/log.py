@@ -11,9 +11,8 @@ from typing import Final, Protocol
 from msgspec import Struct
 
 from ...adts.log import NOTHING, Entry, Summary
-from ...adts.types.catalogue import adt_of
 from ...api_specs.messages import Row
-from ...gc.collection import is_deletion
+from ...gc.collection import is_deleted_key
 from ...timestamps.ballot import NO_BALLOT, Ballot
 from ...timestamps.timestamp import ZERO, Timestamp
 
@@ -43,7 +42,7 @@ class ObjectState(Struct, frozen=True, gc=False, omit_defaults=True):
 
 def is_newly_deleted(before: ObjectState | None, after: ObjectState) -> bool:
     """Whether a dictionary's key is deleted by what was accepted or decided now; what else changes, as who may decide next, deletes nothing."""
-    if not is_deletion(after.summary) or adt_of(after.name) != "dictionary":
+    if not is_deleted_key(after.name, after.summary):
         return False
     return before is None or (before.summary.horizon, before.horizon) != (
         after.summary.horizon,

@@ -11,6 +11,7 @@ from typing import Any, Final
 from ...adts.log import Entry
 from ...api_specs.cluster import ClusterDocument
 from ...api_specs.messages import Row
+from ...gc.collection import holds_promises_alone
 from ...timestamps.ballot import NO_BALLOT, term_of
 from ...timestamps.timestamp import INFINITY, ZERO, Timestamp, risen
 from ..protocol.capacity import Use
@@ -43,8 +44,8 @@ from .usage import StoreUse
 class Store:
     """The real twin of `quorate.replica.protocol.log.Log`, which says what most of its methods answer, and the writer of its effects.
 
-    Raises StorageFailed from any method; the caller must then `rollback`. `collected` (up to where) and `deleted` name
-    the objects that got history, or a deletion, in transactions since the janitor last emptied them.
+    Raises StorageFailed from any method; the caller must then `rollback`. `collected` (up to where), `deleted` and `promised` name
+    the objects that got history, a deletion, or promises alone, in transactions since the janitor last emptied them.
     """
 
     def __init__(self, opened: Database) -> None:
@@ -55,8 +56,10 @@ class Store:
         self._states: dict[str, tuple[CachedObject, ObjectState]] = {}
         self._collected: dict[str, Timestamp] = {}
         self._deleted: dict[str, None] = {}
+        self._promised: dict[str, None] = {}
         self.collected: dict[str, Timestamp] = {}
         self.deleted: dict[str, None] = {}
+        self.promised: dict[str, None] = {}
         self.rows_put, self.rollbacks = 0, 0
         """Log entries that were put since it was opened, and transactions that were undone."""
         self.others: Final = AboutOthers(opened)
@@ -251,7 +254,7 @@ class Store:
                 event = (here.number, effect.t, effect.event)
                 self._database.write(statements.PUT_EVENT, with_sum(*event))
             case Forget():
-                self._forget(effect)
+                self.forget(effect.name, effect.floor)
             case Claim():
                 self._note(effect.t)
             case PutReservation():
@@ -291,6 +294,8 @@ class Store:
             self._changed.note(here.number, state.name, self._arrival)
         if is_newly_deleted(here.state, state):
             self._deleted[state.name] = None
+        if holds_promises_alone(state) and here.newest == ZERO:
+            self._promised[state.name] = None
         here.state = state
         self._states[state.name] = (here, state)
         summary = state.summary
@@ -310,15 +315,16 @@ class Store:
         if self._clock < timestamp < INFINITY:
             self._clock = timestamp
 
-    def _forget(self, effect: Forget) -> None:
+    def forget(self, name: str, floor: Timestamp) -> None:
+        """Delete the object and its log, and raise the floor."""
         self._flush()
-        number = self._object(effect.name).number
+        number = self._object(name).number
         for sql in (statements.DELETE_OBJECT, statements.DELETE_LOG, statements.DELETE_EVENTS):
             self._database.write(sql, (number,))
         self._changed.forget(number)
         self._use.forgot(number)
-        self._objects.pop(effect.name)
-        self.raise_floor(effect.floor)
+        self._objects.pop(name)
+        self.raise_floor(floor)
 
     def raise_floor(self, floor: Timestamp) -> None:
         """Make `floor` the least fence and promise of objects that the store does not know."""
@@ -377,9 +383,14 @@ class Store:
         self.held.commit()
         self._counters = counters
         self._mark.write(self._commits)
-        for noted, passed_on in ((self._collected, self.collected), (self._deleted, self.deleted)):
+        passed_on: tuple[tuple[dict[str, Any], dict[str, Any]], ...] = (
+            (self._collected, self.collected),
+            (self._deleted, self.deleted),
+            (self._promised, self.promised),
+        )
+        for noted, told in passed_on:
             if noted:
-                passed_on.update(noted)  # type: ignore[arg-type]
+                told.update(noted)
                 noted.clear()
 
     def touch(self) -> None:
@@ -392,7 +403,7 @@ class Store:
         """Undo everything since the last commit, and trust no cache."""
         self.rollbacks += 1
         self._rows, self._marks, self._states = [], {}, {}
-        self._collected, self._deleted = {}, {}
+        self._collected, self._deleted, self._promised = {}, {}, {}
         self._objects.clear()
         self.held.rollback()  # What is in memory first: the database may fail.
         self._database.rollback()

@@ -18,7 +18,7 @@ from ...api_specs.values import text_bytes
 from ...client_sdk.protocol.core.values import Unanswered
 from ...client_sdk.transport.ports import Transport
 from ...timestamps.clock import Now
-from ..protocol.catch_up import Lack, Progress, install, resumed
+from ..protocol.catch_up import Lack, Progress, install, is_timely, resumed
 from ..service.member import Member, StoreLost
 from ..store.store import Store
 from .background import Background, Silent
@@ -149,9 +149,8 @@ class CatchingUp(Background):
         asked_at: Now,
         replies: Sequence[Reply],
     ) -> list[Lack]:
-        """Install what was told; what is still to be asked for. A reply to a batch that asks for much is cut off. One that is older than any
-        other answer that somebody takes in, as where this process was stopped, is none: what it tells of may be deleted, and forgotten."""
-        if self._member.now().since_s(asked_at) > self._member.document.limits.deadline_s_max:
+        """Install what was told; what is still to be asked for. A reply to a batch that asks for much is cut off."""
+        if not is_timely(asked_at, self._member.now(), self._member.document.limits):
             return list(asked)
         left = list(asked[len(replies) :])
         for lack, told in zip(asked, replies, strict=False):

@@ -88,7 +88,7 @@ class Janitor(Background):
     def _pruned(self, store: Store) -> tuple[bool, float]:
         """Whether more is due, and the seconds that it took, without those that it waited for the store."""
         began_s = time.monotonic()
-        is_more = self._pruning.round(store, began_s)
+        is_more = self._pruning.round(store, self._member.now())
         return is_more, time.monotonic() - began_s
 
     async def _look_at_room(self) -> None:

@@ -7,10 +7,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ...api_specs.messages import Batch, Changed, Changes, Collected, Reply, Request
+from ...gc.collection import is_deleted_key
 from ...replica.protocol import catch_up
 from ...replica.protocol.catch_up import Lack, Progress
 from ...replica.protocol.log import Effect, Log, PutRows
-from ...timestamps.ballot import NO_BALLOT, Ballot
+from ...timestamps.ballot import NO_BALLOT, Ballot, term_of
 from ...timestamps.timestamp import Timestamp
 from ..violation import Violation
 
@@ -110,8 +111,12 @@ class CatchingUp:
             self._kept[other.id] = progress.safe_since
 
     def _fetch(self, other: "ReplicaNode", progress: Progress, lack: Lack) -> None:
+        asked, limits = self._node.clock.now(), self._world.document.limits
+
         def hear(told: Reply) -> None:
             assert isinstance(told, Collected)
+            if not catch_up.is_timely(asked, self._node.clock.now(), limits):
+                return  # Still unanswered: the next pass asks again.
             self._install(lack, told)
             if (rest := progress.settle(lack, told, self._node.replica.store)) is not None:
                 self._fetch(other, progress, rest)
@@ -207,8 +212,10 @@ def _lacking(name: str, source: "ReplicaNode", target: "ReplicaNode") -> "list[T
     owed = [row.entry.t for row in log.wanted(name, missing) if row.complete or row.entry.t > fence]
     assert told is not None
     owed = [t for t in owed if t > told.collected]
-    if state is None or (state.committed == NO_BALLOT and told.horizon <= here.floor()):
+    committed = NO_BALLOT if state is None else state.committed
+    floor = here.floor() if state is None else state.floor
+    if is_deleted_key(name, told.summary) and max(term_of(told.committed), told.horizon) <= floor:
         return [*owed]  # The key has ended there, or ended and begun anew: what was decided before is over.
-    if told.committed == told.accepted and state.committed < told.committed:
+    if told.committed == told.accepted and committed < told.committed:
         return [*owed, told.committed]
     return [*owed]

@@ -5,6 +5,7 @@ Owns the arithmetic. It must not know when a clock steps (`quorate.simulation.wo
 
 from typing import Final
 
+from ...timestamps.clock import Now
 from .surroundings import Surroundings
 
 WALL_US_START: Final = 1_700_000_000_000_000
@@ -39,6 +40,10 @@ class WallClock:
     def mono_s(self) -> float:
         """What the replica's monotonic clock shows: it drifts as well, and never steps."""
         return self._world.now_us * (1 + self._drift) / 1e6
+
+    def now(self) -> Now:
+        """What both show."""
+        return Now(self.mono_s, self.wall_us)
 
     def reset(self, skew_us: int) -> None:
         """Step to another error."""

@@ -3,6 +3,7 @@
 Owns the last questions. It must not know the faults before, nor judge the history.
 """
 
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Final
 
 from ...adts.log import Value
@@ -26,7 +27,7 @@ from ...client_sdk.protocol.core.values import (
     Settle,
     Write,
 )
-from ...gc.pruning import AGAIN
+from ...gc.pruning import AGAIN, promised_upto
 from ..scenarios.scenario import KEYS
 from ..violation import Violation
 from .catching import EVERY_US, lacking
@@ -155,11 +156,18 @@ def settle_down(world: "World") -> None:
         for name in keys:
             world.ask(CollectTombstone(name))
         world.pass_time(int(1e6 * world.document.memory_s * AGAIN) + 1_000_000)
-    rows_max = dict.fromkeys(queues, 0) | dict.fromkeys(cells, 1) | dict.fromkeys(keys, 0)
+    _check_forgotten(world, dict.fromkeys(queues, 0) | dict.fromkeys(cells, 1) | dict.fromkeys(keys, 0), keys)
+
+
+def _check_forgotten(world: "World", rows_max: Mapping[str, int], keys: Collection[str]) -> None:
+    """No replica holds more rows than that, one of these keys, or promises alone."""
     for replica in world.replicas.values():
+        store = replica.replica.store
         for name, most in rows_max.items():
-            rows = replica.replica.store.row_count(name)
+            rows = store.row_count(name)
             if rows > most:
                 raise Violation(f"{replica.id} {name}: {rows} rows are left, where {most} may be")
-        if known := [name for name in keys if replica.replica.store.state(name) is not None]:
+        if known := [name for name in keys if store.state(name) is not None]:
             raise Violation(f"{replica.id}: the deleted {known} are still known")
+        if empty := [name for name in store.objects() if promised_upto(store, name) is not None]:
+            raise Violation(f"{replica.id}: of {empty} promises alone are still known")

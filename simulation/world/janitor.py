@@ -34,11 +34,12 @@ class Janitor:
         node, mono_s = self._node, self._node.clock.mono_s
         store: Any = node.replica.store
         for _ in range(ROUNDS_MAX):
-            if not self._pruning.round(store, mono_s):
+            is_more = self._pruning.round(store, node.clock.now())
+            store.commit()
+            if not is_more:
                 break
         else:
             raise AssertionError(f"the janitor of {node.id} finds no end")
-        store.commit()
         due = [] if node.front is None else self._pruning.deleted(store, mono_s, BURIED_MAX)
         for name in due:
             if node.front is not None:  # It may crash over the one before.

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 from ...api_specs.messages import Row
+from ...gc.collection import holds_promises_alone
 from ...replica.protocol.log import (
     NOT_RESERVED,
     PROMISES,
@@ -59,8 +60,9 @@ class MemoryStore:
         self.version = 0
         """Another number after each change of an object or a log."""
         self.collected: dict[str, Timestamp] = {}
-        """Up to where logs became history, and (`deleted`) objects that got a deletion, for the janitor's waiting list."""
+        """Up to where logs became history, and objects that got a deletion, or promises alone, for the janitor's waiting list."""
         self.deleted: dict[str, None] = {}
+        self.promised: dict[str, None] = {}
 
     @property
     def clock(self) -> Timestamp:
@@ -226,7 +228,7 @@ class MemoryStore:
                 self._reserve((name, key), held, self._arrival)
                 self._note(held.promised, *(entry.t for entry in held.entries))
             case Forget(name, floor):
-                self._forget(name, floor)
+                self.forget(name, floor)
             case Claim(t):
                 self._note(t)
 
@@ -326,6 +328,8 @@ class MemoryStore:
             self.collected[name] = state.collected
         if state is not None and is_newly_deleted(before, state):
             self.deleted[name] = None
+        if state is not None and holds_promises_alone(state) and not found.rows:
+            self.promised[name] = None
 
         def undo() -> None:
             found.state = before
@@ -357,7 +361,9 @@ class MemoryStore:
 
                 self._undo.append(undo)
 
-    def _forget(self, name: str, floor: Timestamp) -> None:
+    def forget(self, name: str, floor: Timestamp) -> None:
+        """See `Store`."""
+        self.version += 1
         before, floor_before = self._objects.pop(name, None), self._floor
         self._floor = max(self._floor, floor)
         self._note(floor)

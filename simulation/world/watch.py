@@ -180,12 +180,13 @@ class Watch:
         before = self._last.get((replica, name), NOTHING_PROMISED)
         if status == before:
             return
-        # A new life of the object (its deletion was collected) begins without decisions, and with higher promises.
+        # A new life of the object (its deletion was collected) begins without decisions, and with higher promises. A decision that was
+        # missed, and is held elsewhere, is let in below the floor.
         is_new_life = status.floor > before.floor
         if (
             status.fence < before.fence
             or status.promised < before.promised
-            or status.floor < before.floor
+            or (status.floor < before.floor and status.committed <= before.committed)
             or (status.accepted < before.accepted and not is_new_life)
             or (status.committed < before.committed and not is_new_life)
             or (status.horizon < before.horizon and not is_new_life)

@@ -165,8 +165,7 @@ class InProcessCluster:
         served = self._up[replica]
 
         def one_round(store: Store) -> bool:
-            now = self.clock.now()
-            return served.pruning.round(store, now.mono_s)
+            return served.pruning.round(store, self.clock.now())
 
         before = self.run(served.member.run(_entries))
         while self.run(served.member.run(one_round)):

@@ -15,6 +15,7 @@ from tests.sim.planted import (
     caught_up,
     clocks,
     empties,
+    forgetting,
     forwarding,
     fronts,
     keys,
@@ -226,6 +227,7 @@ PLANTS: Final = (
     Plant("commit-forgets-all", replicas.commit_forgets_all, HISTORY, 10),
     Plant("mark-decides-another", replicas.marks_decide_anything, ("decided",), 100),
     *late.PLANTED,
+    *forgetting.PLANTED,
     by_hand("collected-without-a-floor", replicas.bury_without_floor, schedules.message_of_a_buried_life),
     # Blind operations and observations.
     by_hand(

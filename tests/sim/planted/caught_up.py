@@ -3,11 +3,14 @@
 Each is told first and then played, as in `tests.sim.planted.schedules`.
 """
 
+from typing import Final
+
 from quorate.adts.log import Value
 from quorate.api_specs.messages import Accept
-from quorate.client_sdk.protocol.core.values import Dequeue, Enqueue
+from quorate.client_sdk.protocol.core.values import Dequeue, Enqueue, PutIfAbsent, Read, Write
 from tests.sim.planted.played import QUEUE, Played
 
+KEY: Final = "dictionary/d/k"
 X, Y = (Value(f'"{item}"') for item in "xy")
 
 
@@ -49,4 +52,35 @@ def unmarked_below_a_fence() -> None:
     hand.carry("f1", "r2")
     hand.finish("takes y", "f3", "r2", "r3")
     hand.settle()
+    hand.judge()
+
+
+def missed_below_the_floor() -> None:
+    """A key is set at r1 and r2, and r3 hears nothing of it. Since then r3 has forgotten something else, and its floor is above all that
+    the key ever had. It catches up."""
+    hand = Played()
+    hand.at("f1", PutIfAbsent(KEY, X), "r1", "r2")
+    hand.carry_commits("f1", "r1", "r2")
+    hand.grow_old()
+    hand.replicas["r3"].store.forget(QUEUE, hand.replicas["r1"].store.clock)
+    hand.replicas["r3"].store.commit()
+    hand.catch_up("r3", "r1")
+    hand.be_level()
+    hand.judge()
+
+
+def answer_of_before_a_key_was_forgotten() -> None:
+    """A key is set at r1 and r2. r3 asks r1 for it, and the answer is long on its way: the key is deleted, held so by all for a window, and
+    forgotten. Then the answer arrives."""
+    hand = Played()
+    hand.at("f1", PutIfAbsent(KEY, X), "r1", "r2")
+    hand.carry_commits("f1", "r1", "r2")
+    arrive = hand.ask_what_is_missing("r3", "r1")
+    hand.settle()
+    hand.ask("f2", Write(KEY, None))
+    hand.grow_old()
+    hand.ripen(KEY)
+    hand.bury(KEY)
+    arrive()
+    hand.at("f3", Read(KEY), "r1", "r3")
     hand.judge()

@@ -3,9 +3,10 @@
 Owns more ways to move packets than `tests.sim.schedules.hand`, and the judging. It must not know any schedule.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from types import SimpleNamespace
 from typing import Final
 
 from msgspec import UNSET, UnsetType
@@ -18,10 +19,12 @@ from quorate.client_sdk.protocol.core.values import Dequeue, Done, Operation, Ou
 from quorate.quorums.choices.choice import Ordering
 from quorate.replica.data_folder.replacement import agreed, union
 from quorate.replica.protocol import catch_up
+from quorate.replica.protocol.catch_up import Lack
 from quorate.replica.protocol.log import Effect, PutReservation
 from quorate.simulation.history import Call, History
 from quorate.simulation.judging.checkers import check_drained, check_object
 from quorate.simulation.violation import Violation
+from quorate.simulation.world.catching import lacking
 from quorate.simulation.world.in_memory import InMemoryReplica
 from quorate.simulation.world.store import MemoryStore
 from quorate.timestamps.clock import Now
@@ -177,8 +180,14 @@ class Played(Hand):
 
     def catch_up(self, replica: str, other: str) -> None:
         """The replica, which has just started, looks at all changes of the other one, and gets what it may."""
-        here, progress = self.replicas[replica], catch_up.resumed(0)
-        for _ in range(2):  # The first pass learns of the latest change, the second looks at all up to there.
+        self.ask_what_is_missing(replica, other)()
+
+    def ask_what_is_missing(self, replica: str, other: str) -> Callable[[], None]:
+        """The replica, which has just started, asks for what it may get of the other one; the answers arrive when this is called."""
+        here, progress, answers = self.replicas[replica], catch_up.resumed(0), list[tuple[Lack, Collected]]()
+        asked_at = self._now(replica)
+        # The first pass learns of the latest change, the second looks at all up to there, the third gets decisions.
+        for _ in range(3):
             progress.begin()
             asked = progress.request(PAGE)
             (changed,) = self._told(other, asked)
@@ -187,9 +196,22 @@ class Played(Hand):
             for lack in progress.hear(asked, changed, here.store):
                 (told,) = self._told(other, lack.request(here.store))
                 assert isinstance(told, Collected)
-                catch_up.install(
-                    lack, told, here.store, partial(self._told, replica), partial(_apply, here.store)
-                )
+                answers.append((lack, told))
+
+        def arrive() -> None:
+            for lack, told in answers:
+                if catch_up.is_timely(asked_at, self._now(replica), self.document.limits):
+                    catch_up.install(
+                        lack, told, here.store, partial(self._told, replica), partial(_apply, here.store)
+                    )
+
+        return arrive
+
+    def be_level(self) -> None:
+        """Violation where one replica lacks what it may get from another."""
+        nodes = [SimpleNamespace(id=id, replica=replica) for id, replica in self.replicas.items()]
+        if lacked := lacking(nodes):  # type: ignore[arg-type]
+            raise Violation(min(lacked))
 
     def _told(self, replica: str, request: Request) -> tuple[Reply, ...]:
         batch = Batch(self.document.hash, (request,))

@@ -145,7 +145,7 @@ class Kept:
             self.hand.sleep(int(min(1e6, seconds * 1e6 - self.hand.now_us)))
             for name in self.hand.replicas.keys() - self.stopped:
                 store: Any = self.hand.replicas[name].store
-                while self._janitors[name].round(store, self.hand.now_us / 1e6):
+                while self._janitors[name].round(store, self.hand._now()):
                     pass
                 store.commit()
 

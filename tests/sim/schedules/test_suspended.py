@@ -268,9 +268,9 @@ def test_a_keyed_enqueue_that_is_repeated_by_a_suspended_machine(clock: ClockSet
         for replica in hand.replicas.values():
             window_s = hand.document.memory_s
             pruning = Pruning(Tombstones(), lag_s=hand.document.limits.payloads_s, window_s=window_s)
-            now_s = hand._now().mono_s
-            for at_s in (now_s - window_s - 2, now_s, now_s, now_s):
-                pruning.round(replica.store, at_s)
+            now = hand._now()
+            for each in (now.before(window_s + 2), now, now, now):
+                pruning.round(replica.store, each)
             replica.store.commit()
             assert replica.store.reservations() == 0
     hand.settle()

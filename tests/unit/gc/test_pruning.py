@@ -8,6 +8,8 @@ from quorate.gc.pruning import AGAIN, SOON, Pruning
 from quorate.gc.tombstones import Tombstones
 from quorate.replica.protocol.log import ObjectState, PutRows, PutState
 from quorate.simulation.world.store import MemoryStore
+from quorate.timestamps.ballot import make_ballot
+from quorate.timestamps.clock import Now
 from quorate.timestamps.timestamp import ZERO, Timestamp, make
 
 LAG_S, WINDOW_S = 10.0, 30.0
@@ -18,6 +20,11 @@ def at(number: int) -> Timestamp:
     return make(number, 0, "a")
 
 
+def then(mono_s: float) -> Now:
+    """By clocks of which the one that may step shows what `at` takes for microseconds, as seconds."""
+    return Now(mono_s, int(mono_s * 1e6))
+
+
 def started() -> tuple[Pruning, MemoryStore]:
     """At time 0, with nothing stored."""
     pruning, store = Pruning(Tombstones(), lag_s=LAG_S, window_s=WINDOW_S), MemoryStore()
@@ -26,7 +33,7 @@ def started() -> tuple[Pruning, MemoryStore]:
 
 
 def step(pruning: Pruning, store: MemoryStore, mono_s: float) -> None:
-    pruning.round(store, mono_s)
+    pruning.round(store, then(mono_s))
     store.commit()
 
 
@@ -70,7 +77,10 @@ def test_a_deletion_is_given_out_once_a_window_later_and_again_after_another() -
 
 
 def decided(name: str, deletion: Timestamp, promised: Timestamp = ZERO) -> PutState:
-    return PutState(ObjectState(name, promised=promised, summary=Summary(deletion), horizon=deletion))
+    decision = make_ballot(deletion, 1)
+    return PutState(
+        ObjectState(name, promised=promised, accepted=decision, summary=Summary(deletion), horizon=deletion)
+    )
 
 
 def test_a_deletion_is_given_out_a_window_after_its_latest_decision_and_once() -> None:
@@ -123,13 +133,90 @@ def test_of_many_that_were_put_off_some_are_gone_through_at_a_time(monkeypatch: 
     step(pruning, store, 1)
     put(store, CELL, None)
     step(pruning, store, 2)
-    while pruning.round(store, 33):
+    while pruning.round(store, then(33)):
         store.commit()
     for number in range(25):
         store.apply(decided(f"{CELL}{number}", at(2)))
     store.commit()
-    while pruning.round(store, 34):
+    while pruning.round(store, then(34)):
         store.commit()
     assert pruning.deleted(store, 34, 30) == []
     assert pruning.deleted(store, 34, 30) == []
     assert pruning.deleted(store, 34, 30) == [CELL]
+
+
+def promise(store: MemoryStore, name: str, second: float) -> None:
+    """As to an operation that finds nothing, and does nothing."""
+    t = at(int(second * 1e6))
+    store.apply(PutState(ObjectState(name, fence=t, promised=t)))
+    store.commit()
+
+
+@pytest.mark.parametrize("name", [CELL, QUEUE])
+def test_promises_alone_go_a_window_after_the_last_one_and_raise_the_floor(name: str) -> None:
+    pruning, store = started()
+    promise(store, name, 1)
+    step(pruning, store, 1)
+    promise(store, name, 20)
+    step(pruning, store, 20)
+    step(pruning, store, 20 + WINDOW_S)
+    assert store.state(name) is not None
+    step(pruning, store, 20.1 + WINDOW_S * AGAIN)
+    assert store.state(name) is None
+    assert store.floor() == at(20_000_000), "it refuses what they refused"
+
+
+@pytest.mark.parametrize("name", [CELL, QUEUE])
+@pytest.mark.parametrize("has_row", [True, False])
+def test_what_holds_more_than_promises_stays(name: str, *, has_row: bool) -> None:
+    pruning, store = started()
+    promise(store, name, 1)
+    step(pruning, store, 1)
+    if has_row:
+        put(store, name, Value("1"))
+    else:
+        value = Summary(at(1), value=Value("1"))
+        store.apply(PutState(ObjectState(name, accepted=make_ballot(at(1), 1), summary=value)))
+    store.commit()
+    for second in range(2, 200):
+        if second % 50 == 0:
+            pruning.walk_again()
+        step(pruning, store, second)
+    assert store.state(name) is not None
+    assert store.floor() == ZERO
+
+
+def test_promises_ahead_of_time_wait_for_it_lest_the_floor_of_all_be_ahead() -> None:
+    pruning, store = started()
+    promise(store, CELL, 500)
+    for second in range(1, 530, 5):
+        step(pruning, store, second)
+        assert store.state(CELL) is not None
+    for second in range(530, 550):
+        step(pruning, store, second)
+    assert store.state(CELL) is None
+
+
+def test_promises_of_a_key_that_waited_as_a_deletion_go_as_well() -> None:
+    pruning, store = started()
+    store.apply(decided(CELL, at(1)))
+    step(pruning, store, 1)
+    step(pruning, store, 40)
+    store.forget(CELL, at(1))
+    promise(store, CELL, 40)
+    step(pruning, store, 40)
+    assert pruning.deleted(store, 80, 9) == []
+    step(pruning, store, 80)
+    assert store.state(CELL) is None
+
+
+def test_promises_of_before_a_restart_are_met_on_the_walk() -> None:
+    store = MemoryStore()
+    promise(store, CELL, 1)
+    store.promised = {}
+    pruning = Pruning(Tombstones(), lag_s=LAG_S, window_s=WINDOW_S)
+    step(pruning, store, 100)
+    step(pruning, store, 129)
+    assert store.state(CELL) is not None
+    step(pruning, store, 133)
+    assert store.state(CELL) is None

@@ -2,7 +2,8 @@
 
 import pytest
 
-from quorate.adts.log import NOTHING, Summary
+from quorate.adts.log import NOTHING, Summary, Value
+from quorate.api_specs.limits import Limits
 from quorate.api_specs.messages import (
     Accept,
     Append,
@@ -16,9 +17,10 @@ from quorate.api_specs.messages import (
     Row,
     Status,
 )
-from quorate.replica.protocol.catch_up import Lack, Progress, install, least, missing, resumed
+from quorate.replica.protocol.catch_up import Lack, Progress, install, is_timely, least, missing, resumed
 from quorate.replica.protocol.log import Effect, Forget, ObjectState
 from quorate.timestamps.ballot import NO_BALLOT, Ballot
+from quorate.timestamps.clock import Now
 from quorate.timestamps.timestamp import ZERO
 from tests.unit.replica.protocol.test_acceptor import CELL, NAME, Replica, at, ballot, entry
 
@@ -78,21 +80,17 @@ def test_at_or_below_the_committed_horizon_nothing_is_installed() -> None:
 
 
 @pytest.mark.parametrize(("is_behind", "accepted"), [(True, 3), (False, 3), (True, 4)])
-def test_a_decision_is_committed_before_entries_are_installed_if_it_is_the_summary_that_was_told(
-    is_behind: bool, accepted: int
-) -> None:
+def test_a_decision_is_committed_if_it_is_the_summary_that_was_told(is_behind: bool, accepted: int) -> None:
     replica = Behind()
     status = Status(accepted=ballot(accepted), committed=ballot(3), horizon=at(5))
     summary = Summary(at(5))
     replica.install(
         lack(4, is_behind=is_behind), Row(entry(4), complete=True), status=status, summary=summary
     )
-    if is_behind and accepted == 3:
-        assert replica.handled == [Commit(NAME, ballot(3), at(5), summary)]
-        assert replica.marked() == {}
-    else:
-        assert not any(isinstance(each, Commit) and each.summary for each in replica.handled)
-        assert replica.marked() == {at(4): True}
+    assert replica.handled == (
+        [Commit(NAME, ballot(3), at(5), summary)] if is_behind and accepted == 3 else []
+    )
+    assert replica.marked() == {}, "what is history there is not installed, whether its decision came or not"
 
 
 def test_what_is_here_already_is_marked_complete_and_not_put_twice() -> None:
@@ -112,10 +110,53 @@ def test_an_object_that_is_not_known_here_goes_by_the_floor_of_the_store() -> No
     assert replica.marked() == {at(4): True}
 
 
-def test_a_forgotten_keys_floor_is_of_an_ended_life_and_a_queues_is_not() -> None:
-    assert least(ObjectState(CELL, collected=at(1), horizon=at(2), floor=at(3))) == at(3)
-    assert least(ObjectState(NAME, collected=at(1), horizon=at(2), floor=at(3))) == at(2)
-    assert least(ObjectState(NAME, collected=at(4), horizon=at(2))) == at(4)
+@pytest.mark.parametrize("name", [CELL, NAME])
+def test_what_is_history_here_is_not_installed_and_the_floor_keeps_nothing_out(name: str) -> None:
+    assert least(ObjectState(name, collected=at(1), horizon=at(2), floor=at(3))) == at(2)
+    assert least(ObjectState(name, collected=at(4), horizon=at(2))) == at(4)
+
+
+@pytest.mark.parametrize("name", [CELL, NAME])
+@pytest.mark.parametrize("is_asked_before", [False, True])
+def test_a_decision_below_the_floor_is_taken_from_who_holds_it(name: str, *, is_asked_before: bool) -> None:
+    replica = Behind()
+    replica.store.apply(Forget(CELL, at(9)))
+    if is_asked_before:
+        replica.ask(Collect(name, fence=at(10), ballot=ballot(10)))
+    status = Status(accepted=ballot(3), committed=ballot(3), horizon=at(5), floor=at(2))
+    told = Collected(status, summary=Summary(at(5), value=Value("1")))
+    install(Lack(name, (), is_behind=True), told, replica.store, replica.handle, replica.apply)
+    state = replica.store.state(name)
+    assert state is not None
+    assert (state.committed, state.horizon, state.floor) == (ballot(3), at(5), at(2))
+    promised = (at(10), at(10)) if is_asked_before else (at(9), at(9))
+    assert (state.fence, state.promised) == promised, "a promise never falls"
+
+
+def test_a_deletion_below_the_floor_is_left_alone_and_a_queues_state_without_a_value_is_none() -> None:
+    status = Status(accepted=ballot(3), committed=ballot(3), horizon=at(5), floor=at(2))
+    for name, committed in ((CELL, NO_BALLOT), (NAME, ballot(3))):
+        replica = Behind()
+        replica.store.apply(Forget(CELL, at(9)))
+        told = Collected(status, summary=Summary(at(5)))
+        install(Lack(name, (), is_behind=True), told, replica.store, replica.handle, replica.apply)
+        assert (replica.store.state(name) or ObjectState(name)).committed == committed
+
+
+def test_who_has_forgotten_the_object_since_lowers_no_floor() -> None:
+    replica = Behind()
+    replica.store.apply(Forget(CELL, at(9)))
+    replica.install(lack(is_behind=True), status=Status(floor=at(8)), summary=NOTHING)
+    assert replica.handled == []
+    assert replica.store.state(NAME) is None
+
+
+def test_an_answer_counts_for_as_long_as_any_other_may_by_the_clock_that_says_more() -> None:
+    limits = Limits(deadline_s_max=10.0)
+    asked = Now(100.0, 100_000_000)
+    assert is_timely(asked, Now(110.0, 110_000_000), limits)
+    assert not is_timely(asked, Now(110.1, 100_000_000), limits)
+    assert not is_timely(asked, Now(100.0, 110_100_000), limits), "its machine was suspended"
 
 
 def test_missing_is_what_a_view_may_need_and_is_not_here_newest_first() -> None:

@@ -23,6 +23,7 @@ from quorate.replica.service.member import Member
 from quorate.replica.store.store import StorageFailed, Store
 from quorate.replica.upkeep import janitor as janitor_module
 from quorate.replica.upkeep.janitor import Janitor
+from quorate.timestamps.clock import Now
 from quorate.timestamps.timestamp import make
 
 # Deletions are remembered for a fifth of a second, so that they are soon due. Entries come as repairs, which are never too
@@ -289,10 +290,10 @@ async def test_deleting_leaves_the_store_to_others_for_most_of_the_time(
         now_s += 10.0  # It waits for the store.
         return work(store)
 
-    def round_(store: Store, mono_s: float) -> bool:
+    def round_(store: Store, now: Now) -> bool:
         nonlocal now_s
         del store
-        assert mono_s == now_s
+        assert now.mono_s == now_s
         now_s += 0.25
         return is_more.pop(0)
 
@@ -303,6 +304,7 @@ async def test_deleting_leaves_the_store_to_others_for_most_of_the_time(
 
     janitor = Janitor(member, FaultyOnce(member))
     monkeypatch.setattr(member, "run", run)
+    monkeypatch.setattr(member, "_mono_s", lambda: now_s)
     monkeypatch.setattr(Store, "give_back_space", lambda _: None)
     monkeypatch.setattr(janitor._pruning, "round", round_)
     monkeypatch.setattr(janitor_module, "time", SimpleNamespace(monotonic=lambda: now_s))

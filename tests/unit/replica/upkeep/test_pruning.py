@@ -12,6 +12,7 @@ from quorate.gc.pruning import AGAIN, Pruning
 from quorate.gc.tombstones import Tombstones, Waiting
 from quorate.replica.protocol.log import Forget, ObjectState, PutReservation, PutRows, PutState, Reservation
 from quorate.replica.store.store import Store
+from quorate.timestamps.clock import Now
 from quorate.timestamps.timestamp import ZERO, Timestamp, make
 
 # Rows are remembered for 30 s: the window, and twice what an accepted clock may be off.
@@ -33,6 +34,11 @@ def at(second: float) -> Timestamp:
     return make(START_US + int(second * 1e6), 0, "a")
 
 
+def then(mono_s: float) -> Now:
+    """The moment at which `at` is made."""
+    return Now(mono_s, START_US + int(mono_s * 1e6))
+
+
 def put(store: Store, second: float, name: str = "queue/q", value: Value | None = ONE) -> None:
     store.apply([PutRows(name, (Entry(at(second), at(second), value),)), PutState(ObjectState(name))])
 
@@ -45,7 +51,7 @@ def collect(store: Store, second: float, name: str = "queue/q") -> None:
 @pytest.fixture
 def run(store: Store) -> Callable[[Pruning, float], bool]:
     def one_round(pruning: Pruning, second: float) -> bool:
-        is_more = pruning.round(store, second)
+        is_more = pruning.round(store, then(second))
         store.commit()
         return is_more
 
@@ -137,7 +143,7 @@ def test_round_without_history_asks_the_database_nothing(
 
     monkeypatch.setattr(store._database, "all", asked)
     monkeypatch.setattr(store._database, "one", asked)
-    assert not pruning.round(store, 1000)
+    assert not pruning.round(store, then(1000))
 
 
 def test_a_walk_that_has_no_room_does_not_hold_up_the_burials_that_make_some(
@@ -293,7 +299,7 @@ def test_what_a_lost_transaction_deleted_is_deleted_again(
     collect(store, 0)
     run(pruning, 1)
     for second in (100, 200, 300):
-        pruning.round(store, second)
+        pruning.round(store, then(second))
         assert times(store) == []
         store.rollback()
         assert times(store) == [at(0)]
@@ -315,7 +321,7 @@ def test_keys_are_forgotten_by_elapsed_time(store: Store) -> None:
     pruning = pruning_of(Tombstones())
 
     def held_after(mono_s: float) -> int:
-        pruning.round(store, mono_s)
+        pruning.round(store, then(mono_s))
         store.commit()
         return store.reservations()
 
@@ -336,7 +342,7 @@ def test_a_restart_begins_the_time_of_keys_anew(store: Store) -> None:
     reserve(store, 0, "a")
     pruning = pruning_of(Tombstones())
     for mono_s, left in ((1000, 1), (1029, 1), (1031, 0)):
-        pruning.round(store, mono_s)
+        pruning.round(store, then(mono_s))
         assert store.reservations() == left
 
 
@@ -345,6 +351,6 @@ def test_keys_are_forgotten_in_bounded_rounds(store: Store, monkeypatch: pytest.
     for number in range(25):
         reserve(store, 0, f"k{number}")
     pruning = pruning_of(Tombstones())
-    pruning.round(store, 0)
-    assert [pruning.round(store, 31) for _ in range(4)] == [True, True, False, False]
+    pruning.round(store, then(0))
+    assert [pruning.round(store, then(31)) for _ in range(4)] == [True, True, False, False]
     assert store.reservations() == 0

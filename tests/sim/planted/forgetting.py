@@ -1,0 +1,87 @@
+"""Mistakes of a replica that forgets promises, and of one that takes what it had missed from below its floor."""
+
+from typing import Final
+
+from quorate.api_specs.limits import Limits
+from quorate.api_specs.messages import Commit
+from quorate.gc import pruning
+from quorate.gc.collection import holds_promises_alone
+from quorate.replica.protocol import catch_up
+from quorate.replica.protocol.log import Effect, Log
+from quorate.timestamps.clock import Now
+from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp
+from tests.sim.planted import caught_up
+from tests.sim.planted.plant import Plant, Planting, patched
+from tests.sim.planted.worlds import HISTORY
+
+
+def forget_promises_without_a_floor() -> Planting:
+    """Promises alone are forgotten, and leave no floor behind: what they refused is taken."""
+    right = pruning.promised_upto
+
+    def promised_upto(store: pruning.Store, name: str) -> Timestamp | None:
+        return None if right(store, name) is None else ZERO
+
+    return patched(pruning, promised_upto=promised_upto)
+
+
+def forget_rows_with_promises() -> Planting:
+    """An object of which nothing was decided is forgotten, though it has rows."""
+
+    def promised_upto(store: pruning.Store, name: str) -> Timestamp | None:
+        state = store.state(name)
+        if state is None or not holds_promises_alone(state):
+            return None
+        return max(state.fence, state.promised, store.below(name, INFINITY) or ZERO)
+
+    return patched(pruning, promised_upto=promised_upto)
+
+
+def promises_for_ever() -> Planting:
+    """Promises alone are never forgotten."""
+
+    def promised_upto(store: pruning.Store, name: str) -> Timestamp | None:
+        del store, name
+        return None
+
+    return patched(pruning, promised_upto=promised_upto)
+
+
+def keep_out_what_was_missed() -> Planting:
+    """A replica that catches up takes no decision at or below its floor."""
+
+    def let_in(commit: Commit, floor: Timestamp, log: Log) -> list[Effect]:
+        del commit, floor, log
+        return []
+
+    return patched(catch_up, _let_in=let_in)
+
+
+def take_late_answers() -> Planting:
+    """A replica that catches up takes an answer however old it is."""
+
+    def is_timely(asked: Now, now: Now, limits: Limits) -> bool:
+        del asked, now, limits
+        return True
+
+    return patched(catch_up, is_timely=is_timely)
+
+
+PLANTED: Final = (
+    Plant(
+        "promises-forgotten-without-a-floor",
+        forget_promises_without_a_floor,
+        ("promises rise",),
+        20,
+        worlds="burying",
+    ),
+    Plant("rows-forgotten-with-promises", forget_rows_with_promises, HISTORY, 20, worlds="burying"),
+    Plant("promises-never-forgotten", promises_for_ever, ("forgotten",), 60, worlds="burying"),
+    Plant("missed-kept-out", keep_out_what_was_missed, ("level",), schedule=caught_up.missed_below_the_floor),
+    Plant(
+        "answered-too-late",
+        take_late_answers,
+        ("linearizable",),
+        schedule=caught_up.answer_of_before_a_key_was_forgotten,
+    ),
+)
