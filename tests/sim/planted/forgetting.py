@@ -37,16 +37,6 @@ def forget_rows_with_promises() -> Planting:
     return patched(pruning, promised_upto=promised_upto)
 
 
-def promises_for_ever() -> Planting:
-    """Promises alone are never forgotten."""
-
-    def promised_upto(store: pruning.Store, name: str) -> Timestamp | None:
-        del store, name
-        return None
-
-    return patched(pruning, promised_upto=promised_upto)
-
-
 def keep_out_what_was_missed() -> Planting:
     """A replica that catches up takes no decision at or below its floor."""
 
@@ -76,7 +66,6 @@ PLANTED: Final = (
         worlds="burying",
     ),
     Plant("rows-forgotten-with-promises", forget_rows_with_promises, HISTORY, 20, worlds="burying"),
-    Plant("promises-never-forgotten", promises_for_ever, ("forgotten",), 60, worlds="burying"),
     Plant("missed-kept-out", keep_out_what_was_missed, ("level",), schedule=caught_up.missed_below_the_floor),
     Plant(
         "answered-too-late",

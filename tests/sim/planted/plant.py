@@ -44,7 +44,6 @@ CHECKS: Final = {
     "same answer": ", and its repeat with ",
     "level": "not caught up with",
     "nothing below the horizon": "was installed below the horizon",
-    "forgotten": "are still known",
 }
 """Each check by its short name, and words of its Violation that no other has."""
 

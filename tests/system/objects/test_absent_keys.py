@@ -1,0 +1,32 @@
+"""Who asks for what is not there leaves nothing behind: a replica forgets what it promised for it once the retry window has passed."""
+
+import pytest
+
+from quorate.cli.cluster.local_cluster import LocalCluster
+from quorate.client_sdk import connect
+from tests.system.harness import QUICK, Clusters, until_now
+from tests.system.objects.test_tombstones import told
+
+ABSENT = 50
+
+
+def known(cluster: LocalCluster, *replicas: str) -> list[int | None]:
+    """How many objects each of these knows."""
+    found = told(cluster)
+    return [found[id].objects for id in replicas]
+
+
+@pytest.mark.slow
+def test_what_was_asked_for_in_vain_is_forgotten_though_a_replica_is_down(clusters: Clusters) -> None:
+    cluster = clusters.start(settings=QUICK)
+    cluster.kill("r3")
+    with connect(cluster.document, deadline_s=1.9) as client:
+        users = client.dictionary("users")
+        users.put("kept", 1)
+        for number in range(ABSENT):
+            assert not users.compare_and_set(f"absent-{number}", "old", "new")
+            assert client.queue(f"empty-{number}").dequeue() is None
+        until_now(lambda: known(cluster, "r1", "r2") == [1, 1], "they are forgotten", deadline_s=60)
+        assert users.get("kept") == 1
+        assert users.compare_and_set("absent-0", None, "new")
+        assert users.get("absent-0") == "new"
