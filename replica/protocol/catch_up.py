@@ -26,6 +26,8 @@ from ...api_specs.messages import (
     Collect,
     Collected,
     Commit,
+    Refused,
+    Reply,
     Request,
     Row,
 )
@@ -217,7 +219,7 @@ def install(
     lack: Lack,
     told: Collected,
     log: Log,
-    handle: Callable[[Request], object],
+    handle: Callable[[Request], Reply],
     apply: Callable[[str, list[Effect]], object],
 ) -> None:
     """Install what was told, as far as may be. `handle` does a request as if it had come from a front end, `apply` writes.
@@ -225,9 +227,10 @@ def install(
     The decision comes first: it says what is history.
     """
     if (commit := _decision(lack, told)) is not None:
-        if effects := _let_in(commit, told.status.floor, log):
+        is_refused = isinstance(handle(commit), Refused)  # There is no room for it, say.
+        if not is_refused and (effects := _let_in(commit, told.status.floor, log)):
             apply(lack.object, effects)
-        handle(commit)
+            handle(commit)
     history = max(least(_state(lack.object, log)), told.status.horizon)
     rows = [row for row in told.rows if row.entry.t > history]
     if effects := _below_fence(lack.object, rows, log):

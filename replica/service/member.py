@@ -258,9 +258,9 @@ class Member:
         whole = BatchReply(self.id, incarnation, store.clock, self.wall_us(), tuple(replies), self.began)
         return Sized(whole, budget.bytes)
 
-    def perform(self, store: Store, request: Request) -> None:
-        """Do a request of this replica's own, as part of the transaction."""
-        self._handle(store, (request,))
+    def perform(self, store: Store, request: Request) -> Reply:
+        """The reply to a request of this replica's own, which is done as part of the transaction."""
+        return self._handle(store, (request,)).result.replies[0]
 
     async def testify(self, announcement: Announcement) -> Testimony:
         """What was known of the sender's store; from now on, what it says as well, unless it cannot be written. A replica

@@ -133,11 +133,12 @@ class CatchingUp:
         cluster = self._world.document.hash
         node.commit()
 
-        def handle(request: Request) -> None:
+        def handle(request: Request) -> Reply:
             batch = Batch(cluster, (request,))
             reply = node.replica.handle(batch, node.wall_us, node.clock.mono_s)
             store.commit()
             node.watch.committed(node.replica, batch, reply)
+            return reply.replies[0]
 
         here = _known(store, lack.object)
         catch_up.install(lack, told, store, handle, self._apply)

@@ -190,20 +190,19 @@ class Played(Hand):
         for _ in range(3):
             progress.begin()
             asked = progress.request(PAGE)
-            (changed,) = self._told(other, asked)
+            changed = self._told(other, asked)
             assert isinstance(changed, Changed)
             assert not changed.more
             for lack in progress.hear(asked, changed, here.store):
-                (told,) = self._told(other, lack.request(here.store))
+                told = self._told(other, lack.request(here.store))
                 assert isinstance(told, Collected)
                 answers.append((lack, told))
 
         def arrive() -> None:
             for lack, told in answers:
                 if catch_up.is_timely(asked_at, self._now(replica), self.document.limits):
-                    catch_up.install(
-                        lack, told, here.store, partial(self._told, replica), partial(_apply, here.store)
-                    )
+                    handle = partial(self._told, replica)
+                    catch_up.install(lack, told, here.store, handle, partial(_apply, here.store))
 
         return arrive
 
@@ -213,9 +212,9 @@ class Played(Hand):
         if lacked := lacking(nodes):  # type: ignore[arg-type]
             raise Violation(min(lacked))
 
-    def _told(self, replica: str, request: Request) -> tuple[Reply, ...]:
+    def _told(self, replica: str, request: Request) -> Reply:
         batch = Batch(self.document.hash, (request,))
-        return self.replicas[replica].exchange(batch, self._now(replica).wall_us).replies
+        return self.replicas[replica].exchange(batch, self._now(replica).wall_us).replies[0]
 
     def replace(self, replica: str) -> None:
         """The replica's disk is lost, and its new store is made from those of all the others."""

@@ -41,10 +41,10 @@ def test_what_a_catch_up_brings_below_a_fence_does_not_outlive_the_deletion() ->
     progress.latest = hand.replicas["r1"].store.arrival()
     progress.begin()
     asked = progress.request(PAGE)
-    (changed,) = hand._told("r1", asked)
+    changed = hand._told("r1", asked)
     assert isinstance(changed, Changed)
     (lack,) = progress.hear(asked, changed, here)
-    (told,) = hand._told("r1", lack.request(here))
+    told = hand._told("r1", lack.request(here))
     assert isinstance(told, Collected)
 
     hand.ripen(KEY)

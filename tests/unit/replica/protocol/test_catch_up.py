@@ -13,6 +13,8 @@ from quorate.api_specs.messages import (
     Collect,
     Collected,
     Commit,
+    Refused,
+    Reply,
     Request,
     Row,
     Status,
@@ -31,10 +33,11 @@ class Behind(Replica):
     def __init__(self) -> None:
         super().__init__()
         self.handled: list[Request] = []
+        self.is_full = False
 
-    def handle(self, request: Request) -> None:
+    def handle(self, request: Request) -> Reply:
         self.handled.append(request)
-        self.ask(request)
+        return Refused("too-many-objects", "no room") if self.is_full else self.ask(request)
 
     def apply(self, name: str, effects: list[Effect]) -> None:
         for effect in effects:
@@ -141,6 +144,15 @@ def test_a_deletion_below_the_floor_is_left_alone_and_a_queues_state_without_a_v
         told = Collected(status, summary=Summary(at(5)))
         install(Lack(name, (), is_behind=True), told, replica.store, replica.handle, replica.apply)
         assert (replica.store.state(name) or ObjectState(name)).committed == committed
+
+
+def test_what_there_is_no_room_for_is_not_let_in() -> None:
+    replica = Behind()
+    replica.is_full = True
+    replica.store.apply(Forget(CELL, at(9)))
+    status = Status(accepted=ballot(3), committed=ballot(3), horizon=at(5), floor=at(2))
+    replica.install(lack(is_behind=True), status=status, summary=Summary(at(5), value=Value("1")))
+    assert replica.store.state(NAME) is None
 
 
 def test_who_has_forgotten_the_object_since_lowers_no_floor() -> None:
