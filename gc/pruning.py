@@ -241,8 +241,8 @@ class Pruning:
 
     def _note(self, store: Store, mono_s: float) -> None:
         collected, store.collected = store.collected, {}
-        deleted, store.deleted = store.deleted | store.promised, {}
-        store.promised = {}
+        deleted, store.deleted = store.deleted, {}
+        promised, store.promised = store.promised, {}
         if len(self._history) + len(collected) > WAITING_MAX:
             self._walked = 0  # Those left out are met again on the walk.
         else:
@@ -250,6 +250,11 @@ class Pruning:
                 self._note_collected(name, upto, mono_s)
         for name in deleted:
             self._note_young(name, mono_s)
+        for name in promised:
+            if (
+                promised_upto(store, name) is not None
+            ):  # Most operations that ask for a new object set it at once.
+                self._note_young(name, mono_s)
 
     def _note_young(self, name: str, mono_s: float) -> None:
         due_s = mono_s + self._window_s * AGAIN
@@ -275,7 +280,8 @@ class Pruning:
                 self._note_collected(state.name, state.collected, mono_s)
             # One that is listed has not changed: each walk would put it off, perhaps for ever.
             if state.name not in self._due and (
-                deleted_at(store, state.name) is not None or promised_upto(store, state.name) is not None
+                deleted_at(store, state.name) is not None
+                or (holds_promises_alone(state) and promised_upto(store, state.name) is not None)
             ):
                 self._note_young(state.name, mono_s)
         self._walked = found[-1][0] if len(found) == OBJECTS_MAX else None
@@ -283,8 +289,8 @@ class Pruning:
 
 def deleted_at(store: Store, name: str) -> Timestamp | None:
     """The timestamp of the newest value that this store has of a cell, if that is a deletion."""
-    state = store.state(name)
-    if state is None or adt_of(name) != "dictionary":
+    state = store.state(name) if adt_of(name) == "dictionary" else None
+    if state is None:
         return None
     newest = store.below(name, INFINITY)
     if newest is None or newest <= state.summary.horizon:

@@ -168,12 +168,16 @@ def agreed(held: Sequence[Reservation], current: Sequence[Reservation]) -> Reser
     return Reservation(promised, promised, latest.entries)
 
 
+SETTING: Final = ("Put/Ok", "PutIfAbsent/Ok", "Cas/Ok")
+"""The operations that give a key a value."""
+
+
 def _is_forgotten(name: str, sources: Mapping[str, Store], document: ClusterDocument) -> bool:
     """Whether a dictionary's key was deleted, and forgotten by sources that are newer than those that still have it.
 
     Stores of one moment never need it: a deletion is forgotten only once all have it. Backups are of several moments. Who
     forgot a key has a floor above all that was in it; so may have who never had it. When those without it hold a final quorum of Delete,
-    and all others none of Put, one of those without it had what was complete, and forgot it: it was deleted.
+    and all others none that sets a value, one of those without it had what was complete, and forgot it: it was deleted.
     """
     if adt_of(name) != "dictionary":
         return False
@@ -184,7 +188,8 @@ def _is_forgotten(name: str, sources: Mapping[str, Store], document: ClusterDocu
     without = [id for id, source in sources.items() if id not in holders and source.floor() >= upto]
     choice = document.choice_of(name)
     others = choice.votes.keys() - set(without)
-    return choice.final_of("Delete/Ok").is_met_by(without) and not choice.final_of("Put/Ok").is_met_by(others)
+    can_have_set = any(choice.final_of(each).is_met_by(others) for each in SETTING)
+    return choice.final_of("Delete/Ok").is_met_by(without) and not can_have_set
 
 
 def _newest(source: Store, name: str) -> Timestamp | None:

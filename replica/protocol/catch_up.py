@@ -233,7 +233,7 @@ def install(
             handle(commit)
     history = max(least(_state(lack.object, log)), told.status.horizon)
     rows = [row for row in told.rows if row.entry.t > history]
-    if effects := _below_fence(lack.object, rows, log):
+    if effects := _below_fence(lack.object, rows, log, told.status.floor):
         apply(lack.object, effects)
     fence = _state(lack.object, log).fence
     if above := tuple(row.entry for row in rows if row.entry.t > fence):
@@ -272,15 +272,16 @@ def is_timely(asked: Now, now: Now, limits: Limits) -> bool:
     return now.since_s(asked) <= limits.deadline_s_max
 
 
-def _below_fence(name: str, rows: Iterable[Row], log: Log) -> list[Effect]:
-    """What stores those at or below the fence that are marked complete."""
+def _below_fence(name: str, rows: Iterable[Row], log: Log, floor: Timestamp) -> list[Effect]:
+    """What stores those at or below the fence that are marked complete. They belong to the life that the other one knows, which began above
+    its `floor`: what is decided of them must not be kept out here."""
     state = _state(name, log)
     entries = [row.entry for row in rows if row.complete and row.entry.t <= state.fence]
     here = log.stored(name, [entry.t for entry in entries])
     new = {entry.t: entry for entry in entries if entry.t not in here}
     effects: list[Effect] = [PutRows(name, tuple(new.values()))] if new else []
-    if effects and log.state(name) is None:
-        effects.append(PutState(state))
+    if effects and (log.state(name) is None or floor < state.floor):
+        effects.append(PutState(replace(state, floor=min(floor, state.floor))))
     return effects
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ...api_specs.messages import Batch, Changed, Changes, Collected, Reply, Request
 from ...gc.collection import is_deleted_key
+from ...gc.pruning import promised_upto
 from ...replica.protocol import catch_up
 from ...replica.protocol.catch_up import Lack, Progress
 from ...replica.protocol.log import Effect, Log, PutRows
@@ -215,7 +216,9 @@ def _lacking(name: str, source: "ReplicaNode", target: "ReplicaNode") -> "list[T
     owed = [t for t in owed if t > told.collected]
     committed = NO_BALLOT if state is None else state.committed
     floor = here.floor() if state is None else state.floor
-    if is_deleted_key(name, told.summary) and max(term_of(told.committed), told.horizon) <= floor:
+    is_nothing_here = state is None or promised_upto(here, name) is not None
+    is_below = max(term_of(told.committed), told.horizon) <= floor
+    if is_deleted_key(name, told.summary) and is_below and is_nothing_here:
         return [*owed]  # The key has ended there, or ended and begun anew: what was decided before is over.
     if told.committed == told.accepted and committed < told.committed:
         return [*owed, told.committed]

@@ -16,8 +16,8 @@ def install_unmarked() -> Planting:
     """A replica that catches up installs entries below its fence that are not marked complete."""
     right = catch_up._below_fence
 
-    def below_fence(name: str, rows: Iterable[Row], log: Log) -> list[Effect]:
-        return right(name, [replace(row, complete=True) for row in rows], log)
+    def below_fence(name: str, rows: Iterable[Row], log: Log, floor: Timestamp) -> list[Effect]:
+        return right(name, [replace(row, complete=True) for row in rows], log, floor)
 
     return patched(catch_up, _below_fence=below_fence)
 
@@ -25,8 +25,8 @@ def install_unmarked() -> Planting:
 def install_nothing_below() -> Planting:
     """A replica that catches up installs nothing below its fence, marked complete or not."""
 
-    def below_fence(name: str, rows: Iterable[Row], log: Log) -> list[Effect]:
-        del name, rows, log
+    def below_fence(name: str, rows: Iterable[Row], log: Log, floor: Timestamp) -> list[Effect]:
+        del name, rows, log, floor
         return []
 
     return patched(catch_up, _below_fence=below_fence)

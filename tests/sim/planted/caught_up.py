@@ -7,7 +7,16 @@ from typing import Final
 
 from quorate.adts.log import Value
 from quorate.api_specs.messages import Accept
-from quorate.client_sdk.protocol.core.values import Dequeue, Enqueue, PutIfAbsent, Read, Write
+from quorate.client_sdk.protocol.core.values import (
+    CollectTombstone,
+    CompareAndSet,
+    Dequeue,
+    Enqueue,
+    PutIfAbsent,
+    Read,
+    Write,
+)
+from quorate.simulation.violation import Violation
 from tests.sim.planted.played import QUEUE, Played
 
 KEY: Final = "dictionary/d/k"
@@ -83,4 +92,31 @@ def answer_of_before_a_key_was_forgotten() -> None:
     hand.bury(KEY)
     arrive()
     hand.at("f3", Read(KEY), "r1", "r3")
+    hand.judge()
+
+
+def rows_below_the_floor_of_a_key_that_was_deleted() -> None:
+    """A put is complete at r1 and r2; a compare-and-set that deletes the key is accepted there, and nobody hears that it is decided. r3 has
+    forgotten something else, and its floor is above all of it. It catches up with r2, and gets the put; then with r1, which is told of
+    the decision. It must take it, or the key is forgotten nowhere."""
+    hand = Played()
+    hand.at("f1", Write(KEY, X), "r1", "r2")
+    hand.carry_commits("f1", "r1", "r2")
+    hand.at("f2", CompareAndSet(KEY, X, None), "r1", "r2")
+    hand.carry_commits("f2", "r1")
+    hand.vanish("f2")
+    hand.replicas["r3"].store.forget(QUEUE, hand.replicas["r1"].store.clock)
+    hand.replicas["r3"].store.commit()
+    hand.grow_old()
+    hand.catch_up("r3", "r2")
+    hand.catch_up("r3", "r1")
+    hand.catch_up("r2", "r1")
+    hand.be_level()
+    hand.grow_old()
+    for _ in range(3):
+        hand.ask("janitor", CollectTombstone(KEY))
+        hand.carry_commits("janitor", *hand.replicas)
+        hand.grow_old()
+    if known := [id for id, replica in hand.replicas.items() if replica.store.state(KEY) is not None]:
+        raise Violation(f"not caught up with the deletion of {KEY}: {known}")
     hand.judge()

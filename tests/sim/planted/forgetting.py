@@ -1,9 +1,10 @@
 """Mistakes of a replica that forgets promises, and of one that takes what it had missed from below its floor."""
 
+from collections.abc import Iterable
 from typing import Final
 
 from quorate.api_specs.limits import Limits
-from quorate.api_specs.messages import Commit
+from quorate.api_specs.messages import Commit, Row
 from quorate.gc import pruning
 from quorate.gc.collection import holds_promises_alone
 from quorate.replica.protocol import catch_up
@@ -47,6 +48,17 @@ def keep_out_what_was_missed() -> Planting:
     return patched(catch_up, _let_in=let_in)
 
 
+def keep_out_what_is_decided_of_rows() -> Planting:
+    """Rows that a replica gets by catching up leave the floor where it is: what is decided of them is kept out."""
+    right = catch_up._below_fence
+
+    def below_fence(name: str, rows: Iterable[Row], log: Log, floor: Timestamp) -> list[Effect]:
+        del floor
+        return right(name, rows, log, INFINITY)
+
+    return patched(catch_up, _below_fence=below_fence)
+
+
 def take_late_answers() -> Planting:
     """A replica that catches up takes an answer however old it is."""
 
@@ -67,6 +79,12 @@ PLANTED: Final = (
     ),
     Plant("rows-forgotten-with-promises", forget_rows_with_promises, HISTORY, 20, worlds="burying"),
     Plant("missed-kept-out", keep_out_what_was_missed, ("level",), schedule=caught_up.missed_below_the_floor),
+    Plant(
+        "rows-under-a-floor",
+        keep_out_what_is_decided_of_rows,
+        ("level",),
+        schedule=caught_up.rows_below_the_floor_of_a_key_that_was_deleted,
+    ),
     Plant(
         "answered-too-late",
         take_late_answers,

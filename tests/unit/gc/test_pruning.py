@@ -220,3 +220,22 @@ def test_promises_of_before_a_restart_are_met_on_the_walk() -> None:
     assert store.state(CELL) is not None
     step(pruning, store, 133)
     assert store.state(CELL) is None
+
+
+def test_keys_that_are_set_as_soon_as_they_are_asked_for_take_no_place(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Else who sets ever new keys by comparing leaves deletions no place."""
+    monkeypatch.setattr(pruning_module, "WAITING_MAX", 100)
+    pruning, store = started()
+    for second in range(1, 100):
+        for number in range(20):
+            name, t = f"dictionary/d/{second}-{number}", at(second * 1_000_000 + number)
+            promise(store, name, second)
+            value = Summary(t, value=Value("1"))
+            store.apply(PutState(ObjectState(name, promised=t, accepted=make_ballot(t, 1), summary=value)))
+        if second == 20:
+            store.apply(decided(CELL, at(20)))
+        store.commit()
+        step(pruning, store, second)
+    assert pruning.deleted(store, 100, 9) == [CELL]

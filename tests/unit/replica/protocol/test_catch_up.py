@@ -107,9 +107,10 @@ def test_what_is_here_already_is_marked_complete_and_not_put_twice() -> None:
 def test_an_object_that_is_not_known_here_goes_by_the_floor_of_the_store() -> None:
     replica = Behind()
     replica.store.apply(Forget(CELL, at(5)))
-    replica.install(lack(3, 4), Row(entry(3)), Row(entry(4), complete=True))
+    status = Status(floor=at(1))
+    replica.install(lack(3, 4), Row(entry(3)), Row(entry(4), complete=True), status=status)
     state = replica.store.state(NAME)
-    assert state == ObjectState(NAME, fence=at(5), promised=at(5), floor=at(5))
+    assert state == ObjectState(NAME, fence=at(5), promised=at(5), floor=at(1)), "its life began there"
     assert replica.marked() == {at(4): True}
 
 
