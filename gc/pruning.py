@@ -251,9 +251,8 @@ class Pruning:
         for name in deleted:
             self._note_young(name, mono_s)
         for name in promised:
-            if (
-                promised_upto(store, name) is not None
-            ):  # Most operations that ask for a new object set it at once.
+            # Most operations that ask for a new object set it at once.
+            if promised_upto(store, name) is not None:
                 self._note_young(name, mono_s)
 
     def _note_young(self, name: str, mono_s: float) -> None:

@@ -11,7 +11,7 @@ from ...gc.collection import is_deleted_key
 from ...gc.pruning import promised_upto
 from ...replica.protocol import catch_up
 from ...replica.protocol.catch_up import Lack, Progress
-from ...replica.protocol.log import Effect, Log, PutRows
+from ...replica.protocol.log import Effect, Log, PutRows, PutState
 from ...timestamps.ballot import NO_BALLOT, Ballot, term_of
 from ...timestamps.timestamp import Timestamp
 from ..violation import Violation
@@ -152,7 +152,9 @@ class CatchingUp:
     def _apply(self, name: str, effects: list[Effect]) -> None:
         node, store = self._node, self._node.replica.store
         for effect in effects:
-            if isinstance(effect, PutRows):
+            if isinstance(effect, PutState):
+                node.watch.let_in(node.id, name, effect.state.floor)
+            elif isinstance(effect, PutRows):
                 state = store.state(name)
                 for t in [entry.t for entry in effect.entries]:
                     if state is not None and t <= state.horizon:

@@ -6,6 +6,8 @@ Owns the invariants that hold at each step, where the histories' checkers look a
 from collections import defaultdict
 from typing import Final
 
+from msgspec.structs import replace
+
 from ...adts.log import Summary
 from ...adts.specification import Kind
 from ...adts.types.catalogue import adt_of, is_overwritten
@@ -71,7 +73,7 @@ class Watch:
             self._note(replica.id, request, answer)
             status: Status | None = getattr(answer, "status", None)
             if status is not None:
-                self._check_rises(replica, request.object, status)
+                self._check_rises(replica.id, request.object, status)
             if isinstance(request, Commit):
                 self._check_decided(replica, request)
 
@@ -79,12 +81,17 @@ class Watch:
         """A catch-up stores an entry below a fence."""
         self._stored[name, t].add(replica)
 
+    def let_in(self, replica: str, name: str, floor: Timestamp) -> None:
+        """A catch-up takes what another one holds, from below the floor here: that of the object falls. Nothing else may have it fall."""
+        before = self._last.get((replica, name), NOTHING_PROMISED)
+        self._last[replica, name] = replace(before, floor=min(before.floor, floor))
+
     def restarted(self, replica: InMemoryReplica) -> None:
         """What a replica had said before it crashed it must still know: promises, and rows that are not history."""
         for (holder, name), before in self._last.items():
             state = replica.store.state(name)
             if holder == replica.id and state is not None:
-                self._check_rises(replica, name, status_of(state))
+                self._check_rises(replica.id, name, status_of(state))
             elif holder == replica.id and replica.store.floor() < max(before.fence, before.promised):
                 raise Violation(f"{holder} {name}: forgotten in a crash: {before}")
         for (name, t), holders in self._stored.items():
@@ -176,24 +183,22 @@ class Watch:
         if self._summaries.setdefault((name, ballot), summary) != summary:
             raise Violation(f"{name}: two summaries under the ballot {ballot}")
 
-    def _check_rises(self, replica: InMemoryReplica, name: str, status: Status) -> None:
-        before = self._last.get((replica.id, name), NOTHING_PROMISED)
+    def _check_rises(self, replica: str, name: str, status: Status) -> None:
+        before = self._last.get((replica, name), NOTHING_PROMISED)
         if status == before:
             return
-        # A new life of the object (its deletion was collected) begins without decisions, and with higher promises. What was
-        # missed, and is held elsewhere, is let in below the floor: a decision, or rows.
+        # A new life of the object (its deletion was collected) begins without decisions, and with higher promises.
         is_new_life = status.floor > before.floor
-        is_let_in = status.committed > before.committed or replica.store.row_count(name) > 0
         if (
             status.fence < before.fence
             or status.promised < before.promised
-            or (status.floor < before.floor and not is_let_in)
+            or status.floor < before.floor
             or (status.accepted < before.accepted and not is_new_life)
             or (status.committed < before.committed and not is_new_life)
             or (status.horizon < before.horizon and not is_new_life)
         ):
-            raise Violation(f"{replica.id} {name}: a promise fell from {before} to {status}")
-        self._last[replica.id, name] = status
+            raise Violation(f"{replica} {name}: a promise fell from {before} to {status}")
+        self._last[replica, name] = status
 
     def _check_decided(self, replica: InMemoryReplica, request: Commit) -> None:
         """Decided is only what a final quorum accepted; complete only what one stored, or a decision took over."""
