@@ -43,9 +43,13 @@ graphroot = "{folder}/store"
 runroot = "{folder}/run"
 """
 DOCKER: Final = """#!/bin/sh
-if [ "$1" = compose ]; then shift; exec podman-compose "$@"; fi
-exec podman "$@"
+if [ "$1" != compose ]; then exec podman "$@"; fi
+shift
+if [ "$1" = up ]; then podman-compose up -d init && podman wait source_init_1 || exit; fi
+exec podman-compose "$@"
 """
+"""This podman-compose knows no `service_completed_successfully`: replicas would start, end and start until init is done, and an
+engine that checks the health of one meanwhile may hang."""
 HOLD: Final = """
 import fcntl, signal, socket, struct, sys
 up = struct.pack("16sh14x", b"lo", 0x49)  # IFF_UP | IFF_LOOPBACK | IFF_RUNNING
@@ -74,7 +78,7 @@ class Engine:
         self.folder = folder
         self.first = first
 
-    def run(self, script: str, *, at: str = "", is_checked: bool = True, timeout_s: float = 60) -> str:
+    def run(self, script: str, *, at: str = "", is_checked: bool = True, timeout_s: float = 120) -> str:
         """Run a script of the shell in a folder below ours; what it printed."""
         commands = [self.folder / "bin", Path(sys.executable).parent, "/usr/sbin", "/usr/bin"]
         environment = {
@@ -96,6 +100,15 @@ class Engine:
         """Whether the image's own check succeeds; the engine would leave asking to systemd."""
         self.run(f"docker healthcheck run {container}", is_checked=False)
         return self.shows(container, ".State.Health.Status") == "healthy"
+
+    def await_healthy(self, *containers: str) -> None:
+        """Wait until each one is; else tell what they wrote."""
+        try:
+            until_now(lambda: all(map(self.is_healthy, containers)), f"healthy: {', '.join(containers)}")
+        except AssertionError as late:
+            logs = "".join(f"docker logs --tail 20 {each} 2>&1\n" for each in containers)
+            late.add_note(self.run(f"docker ps --all\n{logs}", is_checked=False))
+            raise
 
     def status_of(self, container: str) -> dict[str, str]:
         """What the kernel says of the container's first process."""
@@ -202,7 +215,7 @@ def alone(engine: Engine) -> Engine:
     (engine.folder / "alone").mkdir()
     (engine.folder / "alone/token").write_text(f"{TOKEN}\n")
     engine.run(ALONE.text, at="alone")
-    until_now(lambda: engine.is_healthy("r1"), "healthy")
+    engine.await_healthy("r1")
     return engine
 
 
@@ -210,7 +223,7 @@ def alone(engine: Engine) -> Engine:
 def composed(engine: Engine) -> Engine:
     """With the replicas of compose.yaml as the page says, on the ports 8001 to 8003."""
     engine.run(COMPOSED.text, at="source")
-    until_now(lambda: all(engine.is_healthy(each) for each in REPLICAS), "all three healthy")
+    engine.await_healthy(*REPLICAS)
     return engine
 
 
@@ -231,7 +244,7 @@ def test_stopped_replica_ends_well_and_keeps_what_it_has(alone: Engine) -> None:
     alone.run("docker stop r1")
     assert alone.shows("r1", ".State.ExitCode") == "0"  # and not 137, as when it had to be killed
     alone.run("docker start r1")
-    until_now(lambda: alone.is_healthy("r1"), "healthy again")
+    alone.await_healthy("r1")
     assert '"iron"' in alone.dequeue(8000, TOKEN)
 
 
@@ -268,5 +281,5 @@ def test_composed_cluster_outlives_a_killed_replica_and_a_restart_of_all(compose
     assert composed.enqueue(8002, "iron", token) == "200"
     composed.run("docker compose down", at="source")
     composed.run("docker compose up -d", at="source")
-    until_now(lambda: all(composed.is_healthy(each) for each in REPLICAS), "all three healthy again")
+    composed.await_healthy(*REPLICAS)
     assert '"iron"' in composed.dequeue(8001, token)
