@@ -128,9 +128,10 @@ def fill(
     target.raise_floor(max(source.floor() for source in sources.values()))
     objects = 0
     for name in _names(sources.values()):
-        if _is_forgotten(name, sources, document):
+        held = [source for source in relevant(name, sources, document) if source.state(name) is not None]
+        if not held:
             continue
-        target.apply(union(name, sources.values()))
+        target.apply(union(name, held))
         objects += 1
         if objects % PAGE == 0:
             target.commit()
@@ -168,31 +169,38 @@ def agreed(held: Sequence[Reservation], current: Sequence[Reservation]) -> Reser
     return Reservation(promised, promised, latest.entries)
 
 
-SETTING: Final = ("Put/Ok", "PutIfAbsent/Ok", "Cas/Ok")
-"""The operations that give a key a value."""
-
-
-def _is_forgotten(name: str, sources: Mapping[str, Store], document: ClusterDocument) -> bool:
-    """Whether a dictionary's key was deleted, and forgotten by sources that are newer than those that still have it.
+def relevant(name: str, sources: Mapping[str, Log], document: ClusterDocument) -> list[Log]:
+    """The sources to go by: all of them, but where a dictionary's key was deleted, and forgotten by sources that are newer than those that still
+    have a value of it. Then it is the newer ones, which may know what came later: that somebody asked for it in vain.
 
     Stores of one moment never need it: a deletion is forgotten only once all have it. Backups are of several moments. Who
     forgot a key has a floor above all that was in it; so may have who never had it. When those without it hold a final quorum of Delete,
-    and all others none that sets a value, one of those without it had what was complete, and forgot it: it was deleted.
+    and all others none of what set its value, one of those without it had what was complete, and forgot it: it was deleted.
     """
+    everyone = list(sources.values())
     if adt_of(name) != "dictionary":
-        return False
+        return everyone
     holders = {id: newest for id, source in sources.items() if (newest := _newest(source, name)) is not None}
     if not holders or len(holders) == len(sources):
-        return False
+        return everyone
     upto = max(holders.values())
     without = [id for id, source in sources.items() if id not in holders and source.floor() >= upto]
     choice = document.choice_of(name)
     others = choice.votes.keys() - set(without)
-    can_have_set = any(choice.final_of(each).is_met_by(others) for each in SETTING)
-    return choice.final_of("Delete/Ok").is_met_by(without) and not can_have_set
+    setting = {each for id in holders for each in _setting(sources[id], name)}
+    can_have_set = any(choice.final_of(each).is_met_by(others) for each in setting)
+    is_forgotten = choice.final_of("Delete/Ok").is_met_by(without) and not can_have_set
+    return [source for id, source in sources.items() if id not in holders] if is_forgotten else everyone
 
 
-def _newest(source: Store, name: str) -> Timestamp | None:
+def _setting(source: Log, name: str) -> tuple[str, ...]:
+    """The operations that may have set the values which the source has of a key. What lies in its log a Put alone has put there."""
+    state = source.state(name)
+    is_decided = state is not None and state.summary.horizon > ZERO
+    return ("Put/Ok", "PutIfAbsent/Ok", "Cas/Ok") if is_decided else ("Put/Ok",)
+
+
+def _newest(source: Log, name: str) -> Timestamp | None:
     """The highest timestamp of a value that the source has of a key; None when it has none, though it may have promised something since it forgot
     the key."""
     state = source.state(name)

@@ -19,7 +19,7 @@ from quorate.client_sdk.protocol.core.values import (
 )
 from quorate.gc.pruning import Pruning
 from quorate.gc.tombstones import Tombstones
-from quorate.replica.data_folder.replacement import _is_forgotten, union
+from quorate.replica.data_folder.replacement import relevant, union
 from quorate.simulation.world.in_memory import InMemoryReplica
 from quorate.timestamps.clock import Now
 from tests.sim.planted.played import QUEUE, Played, _apply
@@ -114,8 +114,7 @@ def test_a_backup_brings_no_forgotten_key_back_though_somebody_has_asked_for_it_
     sources = {"r1": backup, "r2": hand.replicas["r2"].store, "r3": hand.replicas["r3"].store}
     made = InMemoryReplica(hand.document, "r1")
     made.store._floor = max(each.floor() for each in sources.values())
-    if not _is_forgotten(KEY, sources, hand.document):  # type: ignore[arg-type]
-        _apply(made.store, KEY, union(KEY, sources.values()))
+    _apply(made.store, KEY, union(KEY, relevant(KEY, sources, hand.document)))
     hand.replicas["r1"] = made
     for other in ("r2", "r3"):
         hand.at(f"reads{other}", Read(KEY), "r1", other)

@@ -1,32 +1,59 @@
 """Which keys a store that is made from others leaves out: those that were deleted, and forgotten by some of the others."""
 
-from typing import Any
+from collections.abc import Iterable
 
 import pytest
 
-from quorate.adts.log import Summary, Value
+from quorate.adts.log import Entry, Summary, Value
 from quorate.api_specs.cluster import ChoiceRule, ClusterDocument, ReplicaInfo, checked
-from quorate.replica.data_folder.replacement import _is_forgotten
-from quorate.replica.protocol.log import ObjectState, PutState
+from quorate.replica.data_folder.replacement import relevant, union
+from quorate.replica.protocol.log import Effect, ObjectState, PutRows, PutState
 from quorate.simulation.world.store import MemoryStore
 from quorate.timestamps.ballot import make_ballot
 from quorate.timestamps.timestamp import make
 
 KEY = "dictionary/d/k"
+HELD = make(1, 0, "a")
+DECIDED = PutState(
+    ObjectState(KEY, accepted=make_ballot(HELD, 1), summary=Summary(HELD, Value("1")), horizon=HELD)
+)
+IN_THE_LOG = (PutState(ObjectState(KEY)), PutRows(KEY, (Entry(HELD, HELD, Value("1")),)))
 
 
-@pytest.mark.parametrize(("swapped_at", "is_forgotten"), [((4, 2), False), ((3, 3), True)])
-def test_a_key_that_a_swap_may_have_set_where_nothing_was_forgotten_is_kept(
-    swapped_at: tuple[int, int], *, is_forgotten: bool
-) -> None:
-    """r4 alone of four sources has the key; r5 is lost, and the floors of r1 to r3 are above all of it. Two of five may have set it."""
+def cluster(swapped_at: tuple[int, int]) -> ClusterDocument:
     replicas = tuple(ReplicaInfo(f"r{number}", f"http://r{number}:1") for number in range(1, 6))
-    choice = {"Put/Ok": (2, 3), "Delete/Ok": (2, 3), "Cas/Ok": swapped_at, "PutIfAbsent/Ok": swapped_at}
-    document = checked(ClusterDocument("test", replicas, (ChoiceRule("dictionary/*", choice, "clock"),)))
-    sources: Any = {f"r{number}": MemoryStore() for number in range(1, 5)}
-    t = make(1, 0, "a")
-    held = Summary(t, Value("1"))
-    sources["r4"].apply(PutState(ObjectState(KEY, accepted=make_ballot(t, 1), summary=held, horizon=t)))
+    choice = {"Put/Ok": (2, 3), "Delete/Ok": (2, 3)}
+    choice |= {"Cas/Ok": swapped_at, "PutIfAbsent/Ok": swapped_at}
+    return checked(ClusterDocument("test", replicas, (ChoiceRule("dictionary/*", choice, "clock"),)))
+
+
+def sources(held: Iterable[Effect]) -> dict[str, MemoryStore]:
+    """r4 alone of four has the key; r5 is lost, and the floors of r1 to r3 are above all of it."""
+    found = {f"r{number}": MemoryStore() for number in range(1, 5)}
+    found["r4"].apply(*held)
     for each in ("r1", "r2", "r3"):
-        sources[each].forget("dictionary/d/other", make(2, 0, "a"))
-    assert _is_forgotten(KEY, sources, document) is is_forgotten
+        found[each].forget("dictionary/d/other", make(2, 0, "a"))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("swapped_at", "held", "is_forgotten"),
+    [((4, 2), [DECIDED], False), ((3, 3), [DECIDED], True), ((4, 2), IN_THE_LOG, True)],
+    ids=["two of five may have set it by a swap", "it takes three", "a swap leaves nothing in the log"],
+)
+def test_a_key_that_may_have_been_set_where_nothing_was_forgotten_is_kept(
+    swapped_at: tuple[int, int], held: Iterable[Effect], *, is_forgotten: bool
+) -> None:
+    found = sources(held)
+    expected = [found[id] for id in ("r1", "r2", "r3")] if is_forgotten else list(found.values())
+    assert relevant(KEY, found, cluster(swapped_at)) == expected
+
+
+def test_what_was_asked_in_vain_since_a_key_was_forgotten_is_kept() -> None:
+    """r2 has accepted that nothing was done, for an operation with an idempotency key, and none below that may be accepted."""
+    found = sources([DECIDED])
+    later = make_ballot(make(5, 0, "a"), 1)
+    found["r2"].apply(PutState(ObjectState(KEY, promised=make(5, 0, "a"), accepted=later)))
+    held = [source for source in relevant(KEY, found, cluster((3, 3))) if source.state(KEY) is not None]
+    [made] = [effect.state for effect in union(KEY, held) if isinstance(effect, PutState)]
+    assert (made.accepted, made.summary) == (later, Summary())
