@@ -91,7 +91,7 @@ class Commit(
     """It is decided: the summary under `ballot`; and complete: the entries with the timestamps `complete`.
 
     `summary` comes along for a replica that may not have accepted it.
-    `tombstone` (`buried` in the message) is the timestamp of a deletion that every replica has: the object may be forgotten (tombstones).
+    `tombstone` (`buried` in the message) is the timestamp of a deletion, or the term that decided on nothing, that every replica has: the object may be forgotten (tombstones).
     """
 
     object: str
@@ -184,14 +184,17 @@ class Appended(Struct, frozen=True, gc=False, tag="appended", omit_defaults=True
     stored: tuple[bool, ...]
 
 
-class Aged(Struct, frozen=True, gc=False, omit_defaults=True):
+class Aged(
+    Struct, frozen=True, gc=False, omit_defaults=True, rename={"ended": "deletion"}
+):  # As replicas of before know it.
     """What a replica has held for the retry window, by elapsed time: what its summary lists up to, and with, the last part of
-    each of these ballots, NO_BALLOT where there is nothing in that list; and the timestamp of a key's decided deletion, if it is deleted."""
+    each of these ballots, NO_BALLOT where there is nothing in that list; and when the object came to nothing (`quorate.gc.collection.ended_at`),
+    if that is decided."""
 
     recent: Ballot = NO_BALLOT
     ambiguous: Ballot = NO_BALLOT
     settled: Ballot = NO_BALLOT
-    deletion: Timestamp = ZERO
+    ended: Timestamp = ZERO
 
 
 NOT_AGED: Final = Aged()

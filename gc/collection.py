@@ -7,9 +7,9 @@ still lose to a lower one, and what was dropped for its sake would be gone (DESI
 from collections.abc import Iterable
 from typing import Protocol
 
-from ..adts.log import Summary
+from ..adts.log import NOTHING, Summary
 from ..adts.types.catalogue import adt_of, is_overwritten
-from ..timestamps.ballot import NO_BALLOT, Ballot
+from ..timestamps.ballot import NO_BALLOT, Ballot, term_of
 from ..timestamps.timestamp import ZERO, Timestamp
 
 
@@ -53,31 +53,34 @@ def collected_by_completion(adt: str, complete: Iterable[Timestamp]) -> Timestam
     return max(complete, default=None) if is_overwritten(adt) else None
 
 
-def may_forget(tombstone: Timestamp, summary: Summary, *, is_newer_here: bool) -> bool:
-    """Whether a cell may be forgotten whole of which *every* replica has held the decided deletion at `tombstone` for the retry window.
+def ended_at(name: str, summary: Summary, accepted: Ballot) -> Timestamp | None:
+    """When the object came to nothing, by what was accepted last: the timestamp of a deletion of a dictionary's key; of what was nothing before,
+    the term. None where it is something, or where nobody has decided anything.
 
-    Yes, while that is the newest here; `is_newer_here`: the log has a newer entry. An older value comes back from nowhere: all replicas hold
-    the deletion, or have forgotten the cell; who is told by them in between is told of the deletion, or of nothing; and what somebody
-    was told, or had sent, before all of them held it, is older than the window, and nobody takes it in any more.
+    Nothing is decided on nothing where an operation under an idempotency key finds nothing, and does nothing: it must end what an earlier
+    attempt may have had accepted elsewhere.
     """
-    return not is_newer_here and is_deletion(summary) and summary.horizon == tombstone
+    if summary.horizon > ZERO:
+        return summary.horizon if summary.value is None and adt_of(name) == "dictionary" else None
+    return term_of(accepted) if accepted > NO_BALLOT and summary == NOTHING else None
+
+
+def may_forget(tombstone: Timestamp, ended: Timestamp | None, *, is_newer_here: bool) -> bool:
+    """Whether an object may be forgotten whole of which *every* replica has held for the retry window that it came to nothing at `tombstone`,
+    as was decided. `ended`: when it did so here (`ended_at`).
+
+    Yes, while that is the newest here; `is_newer_here`: the log has an entry that the summary does not cover. An older value comes back from
+    nowhere: all replicas hold the decision, or have forgotten the object; who is told by them in between is told of it, or of nothing; and what
+    somebody was told, or had sent, before all of them held it, is older than the window, and nobody takes it in any more.
+    """
+    return not is_newer_here and ended == tombstone
 
 
 def holds_promises_alone(state: Promises) -> bool:
-    """Whether nothing was ever decided here of the object; it has no rows either, then it may be forgotten.
+    """Whether nothing was ever decided here of the object; it has no rows either, then this replica may forget it alone.
 
     The store's floor rises to its fence and its promise, so that what they refused is refused: rows and terms at or below, of this
     object and of all that the store does not know. That must be older than the window: nobody takes anything so old in any more, but
     from a replica that holds it, whatever the floor (`quorate.replica.protocol.catch_up`).
     """
     return state.accepted == NO_BALLOT and state.collected == ZERO
-
-
-def is_deleted_key(name: str, summary: Summary) -> bool:
-    """Whether the object is a dictionary's key, and deleted by what the summary says."""
-    return adt_of(name) == "dictionary" and is_deletion(summary)
-
-
-def is_deletion(summary: Summary) -> bool:
-    """Whether a cell's summary says that it was deleted."""
-    return summary.horizon > ZERO and summary.value is None

@@ -1,8 +1,8 @@
 """Which rows and deletions are due to be forgotten, when, and in which order. Pure: the store and the time come in.
 
 Owns the waiting lists: history is deleted once it was collected for the lag *and* arrived so long ago as must be remembered, by elapsed time, and
-deletions are collected once they are older than the retry window. What holds promises alone is forgotten then, by this replica for itself: an
-operation that found nothing, and did nothing, has left them. Nothing here looks at live rows. The lists are in memory;
+what came to nothing, as deleted keys do, is collected once that is older than the retry window. What holds promises alone is forgotten then, by this
+replica for itself: an operation that found nothing, and did nothing, has left them. Nothing here looks at live rows. The lists are in memory;
 at the start, and when they overflowed, a walk over the objects (not their rows) fills them again.
 """
 
@@ -15,7 +15,8 @@ from ..adts.types.catalogue import adt_of
 from ..timestamps.clock import Now
 from ..timestamps.timestamp import INFINITY, ZERO, Timestamp, make
 from .arrivals import NUMBERS, Arrivals
-from .collection import Promises, holds_promises_alone, is_deletion
+from .collection import Promises, ended_at, holds_promises_alone
+from .due_list import DueList
 from .tombstones import Tombstones
 
 ROWS_MAX: Final = 2000
@@ -23,13 +24,13 @@ ROWS_MAX: Final = 2000
 OBJECTS_MAX: Final = 200
 """Objects looked at in one transaction."""
 WAITING_MAX: Final = 200_000
-"""Objects in the lists."""
+"""Objects in each list."""
 LOOKS_MAX: Final = 100
 """Tombstones at a time that are looked at again, whether they still are some."""
 
 
 AGAIN: Final = 1 + 2 / NUMBERS
-"""Windows from a deletion, or its decision, until it is given out: `Arrivals` calls it old so much later, at most."""
+"""Windows from a decision until what came to nothing by it is given out: `Arrivals` calls it old so much later, at most."""
 SOON: Final = 1 / 4
 """Windows until it is given out again where another replica has not held it for a window yet."""
 
@@ -63,7 +64,7 @@ class Store(Protocol):
     collected: dict[str, Timestamp]
     """By object: up to where rows have become history since the latest round."""
     deleted: dict[str, None]
-    """Cells that were deleted since the latest round, or whose deletion was decided."""
+    """Objects that came to nothing since the latest round, or of which that was decided."""
     promised: dict[str, None]
     """Objects without rows of which something was promised since the latest round, and nothing accepted."""
     rollbacks: int
@@ -106,15 +107,15 @@ class Pruning:
         self._tombstones: Final = tombstones
         self._history: list[tuple[float, str, Timestamp, float]] = []
         """Collected rows: when they are due, of which object, up to where, and from when on all of them are old."""
-        self._young: list[tuple[float, str]] = []
-        """Deletions, and objects with promises alone, that must still be remembered."""
-        self._deleted: list[tuple[float, str]] = []
-        """Deletions to collect. Each object is in one of the two lists, once, under a time that is not after its due one."""
-        self._due: dict[str, float] = {}
-        """When each of them is due. A decision, or a promise, puts that off: it must have been held for a window."""
+        self._young: Final = DueList()
+        """What came to nothing, and must still be remembered. A decision puts that off: it must have been held for a window."""
+        self._ripe: Final = DueList()
+        """What of it is to be collected. Each object is in one of the two lists."""
+        self._promised: Final = DueList()
+        """Promises alone that must still be remembered: a list of their own, for to forget them takes no other replica."""
         self._walked: int | None = 0
-        self._has_left_out = False
-        """Whether deletions were met that there was no room for."""
+        self._is_ended_left_out = self._is_promised_left_out = False
+        """Whether there was no room in these lists for something that was met."""
         self._rollbacks = 0
         self._arrivals: Final = Arrivals(window_s)
         self._forgotten_upto = -1
@@ -132,8 +133,9 @@ class Pruning:
         old = self._arrivals.old(store, mono_s)
         is_more_history = self._delete_history(store, mono_s, old)
         is_more_reserved = self._forget_reservations(store, old)
-        is_more_ripe = self._ripen(store, now)
-        return self._can_walk() or is_more_ripe or is_more_history or is_more_reserved
+        is_more_ripe = self._ripen(store, mono_s)
+        is_more_promised = self._forget_promises(store, now)
+        return self._can_walk() or is_more_ripe or is_more_promised or is_more_history or is_more_reserved
 
     def _delete_history(self, store: Store, mono_s: float, old: int) -> bool:
         """Delete rows that were collected for the lag and arrived a window ago; and the younger ones, met again, once all of them
@@ -171,73 +173,58 @@ class Pruning:
         self._walked = 0
 
     def deleted(self, store: Store, mono_s: float, limit: int) -> list[str]:
-        """At most `limit` objects that hold a deletion, as it is now, for a retry window; each is given out once."""
+        """At most `limit` objects that have been nothing, as they are now, for a retry window; each is given out once."""
         for name in self._tombstones.longest_unseen(LOOKS_MAX):
             self._look(store, name)  # Another replica may have collected it.
         due: list[str] = []
         for _ in range(OBJECTS_MAX):
             if len(due) == limit or not self.is_due(mono_s):
                 break
-            ripe = self._popped(self._deleted, mono_s)
-            if ripe is None:
-                continue
-            if self._look(store, ripe):
+            ripe = self._ripe.pop(mono_s)
+            if ripe is not None and self._look(store, ripe):
                 due.append(ripe)
-            elif promised_upto(store, ripe) is not None:  # It was forgotten, and asked for since.
-                self._push(self._young, ripe, mono_s)
         return due
 
     def is_due(self, mono_s: float) -> bool:
         """Whether there may be more to give out."""
-        return bool(self._deleted) and self._deleted[0][0] <= mono_s
+        return self._ripe.is_due(mono_s)
 
     def again(self, store: Store, name: str, mono_s: float, windows: float) -> None:
-        """Give the deletion out again after so many retry windows, unless it is gone or changes before."""
-        if self._look(store, name) and name not in self._due:
-            self._push(self._deleted, name, mono_s + windows * self._window_s)
-
-    def _push(self, waiting: list[tuple[float, str]], name: str, due_s: float) -> None:
-        self._due[name] = due_s
-        heapq.heappush(waiting, (due_s, name))
-
-    def _popped(self, waiting: list[tuple[float, str]], mono_s: float) -> str | None:
-        """The first one, which waits no more; None where it was put off, and waits on."""
-        _, name = heapq.heappop(waiting)
-        due_s = self._due.pop(name)
-        if due_s <= mono_s:
-            return name
-        self._push(waiting, name, due_s)
-        return None
+        """Give the object out again after so many retry windows, unless it is gone or changes before."""
+        if self._look(store, name) and name not in self._young and name not in self._ripe:
+            self._ripe.push(name, mono_s + windows * self._window_s)
 
     def _look(self, store: Store, name: str) -> bool:
-        deleted = deleted_at(store, name)
-        self._tombstones.note(name, deleted)
-        return deleted is not None
+        ended = ended_here(store, name)
+        self._tombstones.note(name, ended)
+        return ended is not None
 
-    def _ripen(self, store: Store, now: Now) -> bool:
-        """Count the deletions whose window has passed, and forget what holds promises alone, within bounds. Whether there are more."""
+    def _ripen(self, store: Store, mono_s: float) -> bool:
+        """Count what came to nothing and whose window has passed, within bounds. Whether there are more."""
         for _ in range(OBJECTS_MAX):
-            if not self._young or self._young[0][0] > now.mono_s:
+            if not self._young.is_due(mono_s):
                 return False
-            name = self._popped(self._young, now.mono_s)
-            if name is None:
-                continue
-            if self._look(store, name):
-                self._push(self._deleted, name, now.mono_s)
-            elif (floor := promised_upto(store, name)) is not None:
-                self._forget(store, name, floor, now)
+            name = self._young.pop(mono_s)
+            if name is not None and self._look(store, name):
+                self._ripe.push(name, mono_s)
         return True
 
-    def _forget(self, store: Store, name: str, floor: Timestamp, now: Now) -> None:
-        """Forget promises, or wait on where they are ahead of time: the floor of all objects would be ahead as well."""
-        if floor < make(max(0, now.before(self._window_s).wall_us), 0, "0"):
-            store.forget(name, floor)
-        else:
-            self._push(self._young, name, now.mono_s + SOON * self._window_s)
-
-    def _has_room(self, more: int = 1) -> bool:
-        """For deletions. A dead replica may fill their lists for long, which must not hold up the history's."""
-        return len(self._due) + more <= WAITING_MAX
+    def _forget_promises(self, store: Store, now: Now) -> bool:
+        """Forget what still holds promises alone after the window, within bounds; it waits on where they are ahead of time: the floor of all objects
+        would be ahead as well. Whether there are more."""
+        old = make(max(0, now.before(self._window_s).wall_us), 0, "0")
+        for _ in range(OBJECTS_MAX):
+            if not self._promised.is_due(now.mono_s):
+                return False
+            name = self._promised.pop(now.mono_s)
+            floor = None if name is None else promised_upto(store, name)
+            if name is None or floor is None:
+                continue
+            if floor < old:
+                store.forget(name, floor)
+            else:
+                self._promised.push(name, now.mono_s + SOON * self._window_s)
+        return True
 
     def _note(self, store: Store, mono_s: float) -> None:
         collected, store.collected = store.collected, {}
@@ -249,52 +236,68 @@ class Pruning:
             for name, upto in collected.items():
                 self._note_collected(name, upto, mono_s)
         for name in deleted:
-            self._note_young(name, mono_s)
+            self._note_ended(name, mono_s)
         for name in promised:
             # Most operations that ask for a new object set it at once.
             if promised_upto(store, name) is not None:
-                self._note_young(name, mono_s)
+                self._note_promised(name, mono_s)
 
-    def _note_young(self, name: str, mono_s: float) -> None:
-        due_s = mono_s + self._window_s * AGAIN
-        if name in self._due:
-            self._due[name] = due_s
-        elif self._has_room():
-            self._push(self._young, name, due_s)
+    def _note_ended(self, name: str, mono_s: float) -> None:
+        """A dead replica may fill these lists for long, which must not hold up the others."""
+        waits = self._ripe if name in self._ripe else self._young
+        if name in waits or len(self._young) + len(self._ripe) < WAITING_MAX:
+            waits.push(name, mono_s + self._window_s * AGAIN)
         else:
-            self._has_left_out = True
+            self._is_ended_left_out = True
+
+    def _note_promised(self, name: str, mono_s: float) -> None:
+        if name in self._promised or len(self._promised) < WAITING_MAX:
+            self._promised.push(name, mono_s + self._window_s * AGAIN)
+        else:
+            self._is_promised_left_out = True
 
     def _can_walk(self) -> bool:
         """Whether a walk is under way, and the history has room for what it meets: some more once it was deleted."""
         return self._walked is not None and len(self._history) <= WAITING_MAX // 2
 
     def _walk(self, store: Store, mono_s: float) -> None:
-        if self._has_left_out and self._has_room(WAITING_MAX // 2):
-            self._walked, self._has_left_out = 0, False
+        has_room = len(self._young) + len(self._ripe) <= WAITING_MAX // 2
+        is_ended_due = self._is_ended_left_out and has_room
+        is_promised_due = self._is_promised_left_out and len(self._promised) <= WAITING_MAX // 2
+        if is_ended_due or is_promised_due:
+            self._walked, self._is_ended_left_out, self._is_promised_left_out = 0, False, False
         if self._walked is None or not self._can_walk():
             return
         found = store.states(self._walked, OBJECTS_MAX)
         for _, state in found:
             if state.collected > ZERO:
                 self._note_collected(state.name, state.collected, mono_s)
-            # One that is listed has not changed: each walk would put it off, perhaps for ever.
-            if state.name not in self._due and (
-                deleted_at(store, state.name) is not None
-                or (holds_promises_alone(state) and promised_upto(store, state.name) is not None)
-            ):
-                self._note_young(state.name, mono_s)
+            self._note_met(store, state, mono_s)
         self._walked = found[-1][0] if len(found) == OBJECTS_MAX else None
 
+    def _note_met(self, store: Store, state: State, mono_s: float) -> None:
+        """One that is listed has not changed: each walk would put it off, perhaps for ever."""
+        name = state.name
+        if name in self._promised or name in self._young or name in self._ripe:
+            return
+        if holds_promises_alone(state) and promised_upto(store, name) is not None:
+            self._note_promised(name, mono_s)
+        elif ended_here(store, name) is not None:
+            self._note_ended(name, mono_s)
 
-def deleted_at(store: Store, name: str) -> Timestamp | None:
-    """The timestamp of the newest value that this store has of a cell, if that is a deletion."""
-    state = store.state(name) if adt_of(name) == "dictionary" else None
+
+def ended_here(store: Store, name: str) -> Timestamp | None:
+    """When the object came to nothing, by the newest that this store has of it: of a dictionary's key that may be an entry which deletes it."""
+    state, is_key = store.state(name), adt_of(name) == "dictionary"
     if state is None:
+        return None
+    ended = ended_at(name, state.summary, state.accepted)
+    if ended is None and not is_key:
         return None
     newest = store.below(name, INFINITY)
     if newest is None or newest <= state.summary.horizon:
-        return state.summary.horizon if is_deletion(state.summary) else None
-    return newest if store.wanted(name, [newest])[0].entry.value is None else None
+        return ended
+    return newest if is_key and store.wanted(name, [newest])[0].entry.value is None else None
 
 
 def promised_upto(store: Store, name: str) -> Timestamp | None:

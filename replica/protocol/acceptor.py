@@ -9,7 +9,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from ...adts.log import NO_LEASES, Entry, count_leases
+from ...adts.log import NO_LEASES, NOTHING, Entry, count_leases
 from ...adts.types.catalogue import adt_of
 from ...api_specs.messages import (
     Accept,
@@ -236,7 +236,8 @@ def _commit(request: Commit, state: ObjectState, log: Log, keeps_events: bool) -
 
 
 def _is_collectable(tombstone: Timestamp, state: ObjectState, log: Log) -> bool:
-    return may_forget(tombstone, state.summary, is_newer_here=bool(log.rows(state.name, tombstone, 1)))
+    is_newer_here = bool(log.rows(state.name, state.summary.horizon, 1))
+    return may_forget(tombstone, state.ended(), is_newer_here=is_newer_here)
 
 
 def _decided(request: Commit, state: ObjectState, log: Log) -> ObjectState:
@@ -249,8 +250,8 @@ def _decided(request: Commit, state: ObjectState, log: Log) -> ObjectState:
         if request.summary is None:
             return state
         state = replace(state, accepted=request.ballot, summary=request.summary)
-    if request.horizon > state.horizon:
-        state = replace(state, horizon=request.horizon, decided_by=log.arrival() + 1)
+    if request.horizon > state.horizon or state.summary == NOTHING:
+        state = replace(state, horizon=max(state.horizon, request.horizon), decided_by=log.arrival() + 1)
     return replace(state, committed=request.ballot)
 
 

@@ -1,4 +1,4 @@
-"""How long a replica has held what summaries list: decisions under keys, ambiguous entries, and how leases ended; and the deletion of a key. Pure.
+"""How long a replica has held what summaries list: decisions under keys, ambiguous entries, and how leases ended; and that an object came to nothing. Pure.
 
 Owns the rule that a replica's word about age rests on its own monotonic clock, and on nothing else. What a summary listed when
 this replica met it is at least as old as that. So no step of any clock makes it older. A restart begins anew, and what was
@@ -13,8 +13,8 @@ from msgspec.structs import replace
 from ...adts.log import NOTHING, Summary
 from ...api_specs.messages import NOT_AGED, Accept, Accepted, Aged, Collect, Collected, Reply, Request
 from ...gc.arrivals import Arrivals
-from ...gc.collection import is_deleted_key
 from ...timestamps.ballot import NO_BALLOT
+from ...timestamps.timestamp import Timestamp
 from .log import Log, ObjectState
 
 SAMPLES: Final = 32
@@ -47,8 +47,8 @@ class Ages:
         if _lists(summary) or request.object in self._met:
             self.meet(request.object, summary, mono_s)
             aged = self.aged(request.object, mono_s)
-        if state is not None and _is_old_deletion(state, self._old):
-            aged = replace(aged, deletion=state.horizon)
+        if state is not None and (ended := _ended_long_ago(state, self._old)) is not None:
+            aged = replace(aged, ended=ended)
         if aged is NOT_AGED:
             return reply
         if isinstance(reply, Collected):
@@ -81,10 +81,10 @@ class Ages:
         return met[0][1] if met[0][0] + self._window_s <= mono_s else NOT_AGED
 
 
-def _is_old_deletion(state: ObjectState, old: int) -> bool:
-    """Whether the object is a cell, and its deletion was decided by that number, and still stands."""
-    is_standing = is_deleted_key(state.name, state.summary) and state.summary.horizon == state.horizon
-    return is_standing and state.decided_by <= old
+def _ended_long_ago(state: ObjectState, old: int) -> Timestamp | None:
+    """When the object came to nothing, if that was decided by that number, and still stands."""
+    is_old = state.committed == state.accepted and state.decided_by <= old
+    return state.ended() if is_old else None
 
 
 def _lists(summary: Summary) -> bool:

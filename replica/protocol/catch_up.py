@@ -31,7 +31,7 @@ from ...api_specs.messages import (
     Request,
     Row,
 )
-from ...gc.collection import is_deleted_key
+from ...gc.collection import ended_at
 from ...timestamps.ballot import NO_BALLOT, Ballot, term_of
 from ...timestamps.clock import Now
 from ...timestamps.timestamp import Timestamp
@@ -183,10 +183,10 @@ class Progress:
         """What was told has been installed as far as may be; what of the lack to ask for once more, where the answer had no room
         for all. What the other one has no more is waited for no longer."""
         behind = self._behind.get(lack.object)
-        if lack.is_behind and behind is not None and told.status.committed < behind.ballot:
-            del self._behind[lack.object]  # A key that the other one has forgotten since.
+        if behind is not None and _is_over(lack, told, behind.ballot, log):
+            del self._behind[lack.object]
         told_of = {row.entry.t for row in told.rows}
-        left = set(missing(lack.object, told_of, log))
+        left = set(missing(lack.object, (t for t in told_of if t > told.status.horizon), log))
         for t in lack.entries:
             if t not in left:
                 self._waiting.pop((lack.object, t), None)
@@ -233,7 +233,8 @@ def install(
             handle(commit)
     history = max(least(_state(lack.object, log)), told.status.horizon)
     rows = [row for row in told.rows if row.entry.t > history]
-    if effects := _below_fence(lack.object, rows, log, told.status.floor):
+    effects = _below_fence(lack.object, rows, log, told.status.floor)
+    if effects and _has_room(lack.object, effects, handle):
         apply(lack.object, effects)
     fence = _state(lack.object, log).fence
     if above := tuple(row.entry for row in rows if row.entry.t > fence):
@@ -256,20 +257,43 @@ def _let_in(commit: Commit, floor: Timestamp, log: Log) -> list[Effect]:
 
     The floor keeps out what is late: messages of a life of the object that has ended. This is none. Its sender holds it now, and a key is forgotten
     only once every replica has held its deletion for longer than an answer may be old (`is_timely`); so a value that one still
-    holds was never deleted, or set again since. This store had missed it, and its floor rose for other objects. A deletion is
-    left alone: it is about to be forgotten there, too.
+    holds was never deleted, or set again since. This store had missed it, and its floor rose for other objects. What came to nothing
+    is left alone: it is about to be forgotten there, too.
     """
-    state = _state(commit.object, log)
-    is_late = max(term_of(commit.ballot), commit.horizon) <= state.floor
-    if not is_late or commit.summary is None or is_deleted_key(commit.object, commit.summary):
+    if not _is_late(commit, log) or commit.summary is None or _ends(commit):
         return []
+    state = _state(commit.object, log)
     return [PutState(replace(state, floor=min(floor, state.floor)))]
+
+
+def _is_late(commit: Commit, log: Log) -> bool:
+    """Whether the decision is at or below this store's floor for the object."""
+    return max(term_of(commit.ballot), commit.horizon) <= _state(commit.object, log).floor
+
+
+def _ends(commit: Commit) -> bool:
+    """Whether the object came to nothing by the decision."""
+    return commit.summary is not None and ended_at(commit.object, commit.summary, commit.ballot) is not None
 
 
 def is_timely(asked: Now, now: Now, limits: Limits) -> bool:
     """Whether an answer to what was asked then counts still. One that is older than any other that somebody takes in, as where a process was
     stopped, may tell of what was deleted since, and forgotten."""
     return now.since_s(asked) <= limits.deadline_s_max
+
+
+def _is_over(lack: Lack, told: Collected, wanted: Ballot, log: Log) -> bool:
+    """Whether what was behind has been forgotten at the other one since; or is about to be, and is left alone here."""
+    if lack.is_behind and told.status.committed < wanted:
+        return True
+    commit = _decision(lack, told)
+    return commit is not None and _ends(commit) and _is_late(commit, log)
+
+
+def _has_room(name: str, effects: Iterable[Effect], handle: Callable[[Request], Reply]) -> bool:
+    """Whether there would be room for these rows: the fence keeps them out of an append, and one for which there is no room is refused."""
+    entries = tuple(entry for effect in effects if isinstance(effect, PutRows) for entry in effect.entries)
+    return not isinstance(handle(Append(name, entries, "repair")), Refused)
 
 
 def _below_fence(name: str, rows: Iterable[Row], log: Log, floor: Timestamp) -> list[Effect]:

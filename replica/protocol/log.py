@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from ...adts.log import NOTHING, Entry, Summary
 from ...api_specs.messages import Row
-from ...gc.collection import is_deleted_key
+from ...gc.collection import ended_at
 from ...timestamps.ballot import NO_BALLOT, Ballot
 from ...timestamps.timestamp import ZERO, Timestamp
 
@@ -22,7 +22,7 @@ class ObjectState(Struct, frozen=True, gc=False, omit_defaults=True):
 
     Rows at or below `collected` are history: no view needs them; they stay for the retry window and are then deleted.
     `floor` is the store's when it came to know the object: decisions of terms at or below it are of a forgotten life.
-    `decided_by` is the arrival number by which it heard of the decision that made its horizon, 0 for one of long ago.
+    `decided_by` is the arrival number by which it heard of the decision that made its horizon, or that it is nothing; 0 for one of long ago.
     Of entries at or below `made_upto` that are not known to be complete it has rows from others, in place of a lost store, which may have
     had them or refused them.
     """
@@ -39,15 +39,16 @@ class ObjectState(Struct, frozen=True, gc=False, omit_defaults=True):
     decided_by: int = 0
     made_upto: Timestamp = ZERO
 
+    def ended(self) -> Timestamp | None:
+        """When it came to nothing, by what was accepted last; None where it is something."""
+        return ended_at(self.name, self.summary, self.accepted)
 
-def is_newly_deleted(before: ObjectState | None, after: ObjectState) -> bool:
-    """Whether a dictionary's key is deleted by what was accepted or decided now; what else changes, as who may decide next, deletes nothing."""
-    if not is_deleted_key(after.name, after.summary):
+
+def is_newly_ended(before: ObjectState | None, after: ObjectState) -> bool:
+    """Whether the object came to nothing by what was accepted or decided now; what else changes, as who may decide next, ends nothing."""
+    if (ended := after.ended()) is None:
         return False
-    return before is None or (before.summary.horizon, before.horizon) != (
-        after.summary.horizon,
-        after.horizon,
-    )
+    return before is None or (before.ended(), before.decided_by) != (ended, after.decided_by)
 
 
 class Reservation(Struct, frozen=True, gc=False, omit_defaults=True):

@@ -27,7 +27,7 @@ from ..protocol.log import (
     PutRows,
     PutState,
     Reservation,
-    is_newly_deleted,
+    is_newly_ended,
 )
 from . import statements
 from .cached_object import CachedObject, ObjectCache
@@ -292,7 +292,7 @@ class Store:
         if state.committed > (NO_BALLOT if here.state is None else here.state.committed):
             self._arrival += 1
             self._changed.note(here.number, state.name, self._arrival)
-        if is_newly_deleted(here.state, state):
+        if is_newly_ended(here.state, state):
             self._deleted[state.name] = None
         if holds_promises_alone(state) and here.newest == ZERO:
             self._promised[state.name] = None

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ...api_specs.messages import Batch, Changed, Changes, Collected, Reply, Request
-from ...gc.collection import is_deleted_key
 from ...gc.pruning import promised_upto
 from ...replica.protocol import catch_up
 from ...replica.protocol.catch_up import Lack, Progress
@@ -220,8 +219,8 @@ def _lacking(name: str, source: "ReplicaNode", target: "ReplicaNode") -> "list[T
     floor = here.floor() if state is None else state.floor
     is_nothing_here = state is None or promised_upto(here, name) is not None
     is_below = max(term_of(told.committed), told.horizon) <= floor
-    if is_deleted_key(name, told.summary) and is_below and is_nothing_here:
-        return [*owed]  # The key has ended there, or ended and begun anew: what was decided before is over.
+    if told.ended() is not None and is_below and is_nothing_here:
+        return [*owed]  # It has ended there, or ended and begun anew: what was decided before is over.
     if told.committed == told.accepted and committed < told.committed:
         return [*owed, told.committed]
     return [*owed]

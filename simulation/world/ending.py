@@ -47,6 +47,8 @@ LEASE_ROUNDS: Final = 40
 """More than any lease lasts, by any of the clocks."""
 COLLECTIONS: Final = 3
 """The first decides the deletions, the second may find a replica that has not heard of it, the last forgets them."""
+ABSENT: Final = "absent"
+"""Of an object that nobody has set: a dictionary's key, or the end of a queue's name."""
 LAST: Final = Value('"the last"')
 
 
@@ -133,7 +135,7 @@ def _let_replicas_hear(world: "World") -> None:
 def settle_down(world: "World") -> None:
     """One more change of every object, then time for all that is remembered; after that no history may be left.
 
-    A queue's log is empty, a cell has its one value, and a deleted key is known nowhere (DESIGN section 5, 5).
+    A queue's log is empty, a cell has its one value, and a deleted key is known nowhere (DESIGN section 5, 5); nor is what was asked for in vain.
     """
     world.pass_time(STRAYS_US)
     cells = [name for name in world.scenario.objects if name.startswith("register/")]
@@ -150,13 +152,31 @@ def settle_down(world: "World") -> None:
         assert world.ask(CompareAndSet(name, LAST, None))
     for name in keys:
         world.ask(Write(name, None))
+    absent = _ask_in_vain(world, dict.fromkeys(name.rpartition("/")[0] for name in keys), queues)
     limits = world.document.limits
     world.pass_time(int(1e6 * (world.document.memory_s + 2 * limits.consumed_lag_s)) + 1_000_000)
     for _ in range(COLLECTIONS):
-        for name in keys:
+        for name in (*keys, *absent):
             world.ask(CollectTombstone(name))
         world.pass_time(int(1e6 * world.document.memory_s * AGAIN) + 1_000_000)
-    _check_forgotten(world, dict.fromkeys(queues, 0) | dict.fromkeys(cells, 1) | dict.fromkeys(keys, 0), keys)
+    _check_forgotten(
+        world, dict.fromkeys(queues, 0) | dict.fromkeys(cells, 1) | dict.fromkeys(keys, 0), (*keys, *absent)
+    )
+
+
+def _ask_in_vain(world: "World", dictionaries: Collection[str], queues: Collection[str]) -> list[str]:
+    """Ask for what nobody has set, under an idempotency key: where nothing is found, and nothing done, that is decided. Returns what was asked for."""
+    keys = [f"{name}/{ABSENT}" for name in dictionaries]
+    empty = [f"{name}-{ABSENT}" for name in queues]
+    for name in keys:
+        world.ask(CompareAndSet(name, LAST, None, "in vain"))
+    for name in empty:
+        world.ask(Dequeue(name, 1, key="in vain"))
+        if (
+            world.scenario.leasing is not None
+        ):  # Of each queue it is asked in the end what became of its items.
+            world.ask(ReadLeases(name))
+    return keys + empty
 
 
 def _check_forgotten(world: "World", rows_max: Mapping[str, int], keys: Collection[str]) -> None:
@@ -168,6 +188,6 @@ def _check_forgotten(world: "World", rows_max: Mapping[str, int], keys: Collecti
             if rows > most:
                 raise Violation(f"{replica.id} {name}: {rows} rows are left, where {most} may be")
         if known := [name for name in keys if store.state(name) is not None]:
-            raise Violation(f"{replica.id}: the deleted {known} are still known")
+            raise Violation(f"{replica.id}: {known}, which came to nothing, are still known")
         if empty := [name for name in store.objects() if promised_upto(store, name) is not None]:
             raise Violation(f"{replica.id}: of {empty} promises alone are still known")

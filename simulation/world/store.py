@@ -23,7 +23,7 @@ from ...replica.protocol.log import (
     PutRows,
     PutState,
     Reservation,
-    is_newly_deleted,
+    is_newly_ended,
 )
 from ...replica.protocol.pages import read_until_full, value_in
 from ...timestamps.ballot import NO_BALLOT, term_of
@@ -326,7 +326,7 @@ class MemoryStore:
             self._arrival += 1
         if state is not None and state.collected > (ZERO if before is None else before.collected):
             self.collected[name] = state.collected
-        if state is not None and is_newly_deleted(before, state):
+        if state is not None and is_newly_ended(before, state):
             self.deleted[name] = None
         if state is not None and holds_promises_alone(state) and not found.rows:
             self.promised[name] = None

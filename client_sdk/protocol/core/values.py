@@ -169,13 +169,13 @@ class Items(Struct, frozen=True):
 
 
 class CollectTombstone(Struct, frozen=True):
-    """Forget a deleted key at every replica, if all of them answer and it is still deleted. Result: whether it was."""
+    """Forget an object that came to nothing at every replica, if all of them answer and it is nothing still. Result: whether it was forgotten."""
 
     object: str
 
 
 YOUNG: Final = "Collect/Young"
-"""The event class of a deletion that was kept because not all replicas have held it for the retry window yet."""
+"""The event class of what came to nothing and was kept because not all replicas have held it for the retry window yet."""
 
 
 class Repair(Struct, frozen=True):

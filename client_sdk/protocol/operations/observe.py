@@ -12,6 +12,7 @@ from typing import Final
 from ....adts import cell
 from ....adts.log import Value
 from ....adts.specification import Kind
+from ....adts.types.catalogue import adt_of, is_overwritten
 from ....api_specs.messages import (
     Collect,
     Collected,
@@ -22,6 +23,7 @@ from ....api_specs.messages import (
     Window,
 )
 from ....api_specs.weights import weight
+from ....gc.collection import ended_at
 from ....quorums.choices.choice import QuorumChoice
 from ....quorums.systems.tally import Quorum
 from ....timestamps.ballot import NO_BALLOT, term_of
@@ -346,67 +348,77 @@ def _settled_cell(cache: LogCache, choice: QuorumChoice) -> tuple[Version, bool]
 
 
 def collect_tombstone(operation: CollectTombstone, task: Task, machine: Machine) -> OutcomeSteps:
-    """Forget a deleted key everywhere, once every replica of the cluster has held its decided deletion for the retry window (DESIGN,
+    """Forget what came to nothing everywhere, once every replica of the cluster has held that decision for the retry window (DESIGN,
     "Forgetting"); else see to it that they hold it: then the next try will do, a window later. Collect/Young says that only time is
     missing."""
     name = operation.object
+    settling = FoldCommand() if is_overwritten(adt_of(name)) else ConfirmCommand()
     votes = machine.choice_of(name).votes
     everyone = frozenset(votes)
     kept, young = Done(False, "Collect/Kept", everyone), Done(False, YOUNG, everyone)
-    replies, cache, deletion = yield from _look_everywhere(name, task, machine)
+    replies, cache, ended = yield from _look_everywhere(name, task, machine)
     if not all(map(is_whole, replies.values())):
         # Nobody told what is complete, and the newest is not shown: once it is decided, all below is history.
-        yield from decide(name, FoldCommand(), task, machine)
+        yield from decide(name, settling, task, machine)
         return kept
-    if deletion is None:
+    if ended is None:
         return kept
-    if deletion >= machine.oldest_remembered():
+    if ended >= machine.oldest_remembered():
         return young  # Of one that is ahead of time the floor of all objects would be ahead as well.
-    if not _is_settled(cache, deletion):
-        yield from decide(name, FoldCommand(), task, machine)
-        replies, cache, _ = yield from _look_everywhere(name, task, machine)
-        if not _is_settled(cache, deletion):
+    if not _is_settled(cache):
+        yield from decide(name, settling, task, machine)
+        replies, cache, ended = yield from _look_everywhere(name, task, machine)
+        if ended is None or not _is_settled(cache):
             return kept
-    decided = Commit(name, cache.ballot, deletion, cache.summary)
-    if lacking := {replica for replica, reply in replies.items() if not _has_deletion(reply, decided)}:
+    decided = Commit(name, cache.ballot, cache.summary.horizon, cache.summary)
+    if lacking := {replica for replica, reply in replies.items() if not _has_decision(reply, decided)}:
         yield from _tell(decided, task, lacking, everyone)
         return kept
-    if not all(_has_held(reply, decided) for reply in replies.values()):
+    if not all(_has_held(reply, decided, ended) for reply in replies.values()):
         return young
-    yield from _tell(Commit(name, tombstone=deletion), task, set(everyone), everyone)
+    yield from _tell(Commit(name, tombstone=ended), task, set(everyone), everyone)
     return Done(True, "Collect/Ok", everyone)
 
 
 def _look_everywhere(
     name: str, task: Task, machine: Machine
 ) -> Generator[float, Event, tuple[dict[str, Collected], LogCache, Timestamp | None]]:
-    """What every replica shows of a cell, by itself and together; and the timestamp of its deletion, if that is its newest value."""
+    """What every replica shows of an object, by itself and together; and when it came to nothing, if it did."""
     choice = machine.choice_of(name)
     looks = Gathering(task, lambda _: Collect(name, window=Window(limit=CELL_ROWS)), choice.votes)
     yield from looks.wait(lambda: looks.replies.keys() == choice.votes.keys())
     cache = _cache_of(name, choice, looks.replies)
     cache.check_decided(choice.final_of_kind(Kind.DECIDE))
+    return looks.replies, cache, _ended(cache)
+
+
+def _ended(cache: LogCache) -> Timestamp | None:
+    """When the object came to nothing, by what is seen of it: of a dictionary's key that may be an entry which deletes it."""
+    if not cache.has_entries:
+        return ended_at(cache.name, cache.summary, cache.ballot)
+    if adt_of(cache.name) != "dictionary":
+        return None
     timestamp, value, _ = cell.current(cache.summary, cache.by_id())
-    return looks.replies, cache, timestamp if value is None and timestamp > ZERO else None
+    return timestamp if value is None else None
 
 
-def _is_settled(cache: LogCache, deletion: Timestamp) -> bool:
-    """Whether the deletion is what was decided last, and nothing came after it."""
-    return cache.is_decided and cache.summary.horizon == deletion and not cache.has_entries
+def _is_settled(cache: LogCache) -> bool:
+    """Whether what is seen last was decided, and nothing came after it."""
+    return cache.is_decided and not cache.has_entries
 
 
-def _has_deletion(reply: Collected, decided: Commit) -> bool:
-    """Whether the replica holds the decided deletion, or has forgotten the key for it, and takes no older decision."""
-    return reply.status.horizon >= decided.horizon or _is_forgotten(reply, decided)
+def _has_decision(reply: Collected, decided: Commit) -> bool:
+    """Whether the replica holds the decision, or has forgotten the object for it, and takes no older one."""
+    return reply.status.committed >= decided.ballot or _is_forgotten(reply, decided)
 
 
-def _has_held(reply: Collected, decided: Commit) -> bool:
+def _has_held(reply: Collected, decided: Commit, ended: Timestamp) -> bool:
     """Whether it has held it for the retry window, by its own elapsed time."""
-    return reply.aged.deletion == decided.horizon or _is_forgotten(reply, decided)
+    return reply.aged.ended == ended or _is_forgotten(reply, decided)
 
 
 def _is_forgotten(reply: Collected, decided: Commit) -> bool:
-    """Whether the replica knows nothing of the key, and takes neither an older entry nor an older decision."""
+    """Whether the replica knows nothing of the object, and takes neither an older entry nor an older decision."""
     is_unknown = not reply.rows and reply.status.accepted == NO_BALLOT
     return is_unknown and reply.status.floor >= max(decided.horizon, term_of(decided.ballot))
 

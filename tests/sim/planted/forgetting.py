@@ -1,19 +1,26 @@
 """Mistakes of a replica that forgets promises, and of one that takes what it had missed from below its floor."""
 
 from collections.abc import Iterable
-from typing import Final
+from typing import Any, Final
 
+from quorate.adts.log import NOTHING, Value
 from quorate.api_specs.limits import Limits
-from quorate.api_specs.messages import Commit, Row
+from quorate.api_specs.messages import Accept, Commit, Row
+from quorate.client_sdk.protocol.core.values import CompareAndSet, Read, Write
 from quorate.gc import pruning
-from quorate.gc.collection import holds_promises_alone
+from quorate.gc.collection import Promises, holds_promises_alone
+from quorate.gc.tombstones import Tombstones
 from quorate.replica.protocol import catch_up
-from quorate.replica.protocol.log import Effect, Log
+from quorate.replica.protocol.log import Effect, Log, ObjectState
 from quorate.timestamps.clock import Now
 from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp
 from tests.sim.planted import caught_up
+from tests.sim.planted.caught_up import KEY, X
 from tests.sim.planted.plant import Plant, Planting, patched
+from tests.sim.planted.played import Played
 from tests.sim.planted.worlds import HISTORY
+
+V: Final = Value('"v"')
 
 
 def forget_promises_without_a_floor() -> Planting:
@@ -59,6 +66,41 @@ def keep_out_what_is_decided_of_rows() -> Planting:
     return patched(catch_up, _below_fence=below_fence)
 
 
+def forget_what_was_decided_on_nothing_alone() -> Planting:
+    """A replica by itself forgets that nothing was decided, as if it had only promised something."""
+
+    def holds(state: Promises) -> bool:
+        return isinstance(state, ObjectState) and state.summary == NOTHING
+
+    return patched(pruning, holds_promises_alone=holds)
+
+
+def compared_in_vain_under_a_key() -> None:
+    """Put(x) has reached r1 only. A compare-and-set under a key finds it there, and r1 alone accepts v in its place. It is repeated under its key at
+    r2 and r3, finds nothing, and is told that nothing was done. r2 and r3 forget what may go. v must not show any more."""
+    hand = Played()
+    hand.start("f1", Write(KEY, X), "put")
+    hand.carry("f1", "r1")
+    hand.vanish("f1")
+    keyed = CompareAndSet(KEY, X, V, key="k")
+    hand.start("f2", keyed, "first", is_noted=False)  # As the repeat is told.
+    hand.go_until(Accept, "f2", "r1", "r2")
+    hand.reach("f2", "r1")
+    hand.vanish("f2")
+    hand.at("f3", keyed, "r2", "r3")
+    hand.carry_commits("f3", "r2", "r3")
+    for replica in ("r2", "r3"):
+        store: Any = hand.replicas[replica].store
+        alone = pruning.Pruning(Tombstones(), lag_s=0, window_s=hand.document.memory_s)
+        alone.round(store, hand._now(replica))
+        hand.grow_old()
+        hand.grow_old()
+        alone.round(store, hand._now(replica))
+        store.commit()
+    hand.at("f4", Read(KEY), "r1", "r2")
+    hand.judge()
+
+
 def take_late_answers() -> Planting:
     """A replica that catches up takes an answer however old it is."""
 
@@ -78,6 +120,12 @@ PLANTED: Final = (
         worlds="burying",
     ),
     Plant("rows-forgotten-with-promises", forget_rows_with_promises, HISTORY, 20, worlds="burying"),
+    Plant(
+        "nothing-decided-forgotten-alone",
+        forget_what_was_decided_on_nothing_alone,
+        ("linearizable",),
+        schedule=compared_in_vain_under_a_key,
+    ),
     Plant("missed-kept-out", keep_out_what_was_missed, ("level",), schedule=caught_up.missed_below_the_floor),
     Plant(
         "rows-under-a-floor",

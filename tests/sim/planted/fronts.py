@@ -264,7 +264,7 @@ def finals_exchanged() -> Planting:
 
 def bury_where_it_was_not_confirmed() -> Planting:
     """A deletion is forgotten although a replica that slept has only the older value."""
-    return patched(observe, _has_deletion=lambda *_: True, _has_held=lambda *_: True)
+    return patched(observe, _has_decision=lambda *_: True, _has_held=lambda *_: True)
 
 
 @contextmanager
@@ -279,7 +279,7 @@ def bury_at_once() -> Iterator[None]:
 def bury_what_is_not_decided() -> Iterator[None]:
     """A deletion is forgotten that lies in the logs alone, beside an older decision."""
     unsettled = patched(
-        observe, _is_settled=lambda *_: True, _has_deletion=lambda *_: True, _has_held=lambda *_: True
+        observe, _is_settled=lambda *_: True, _has_decision=lambda *_: True, _has_held=lambda *_: True
     )
     with unsettled, patched(acceptor, may_forget=lambda *_, **__: True):
         yield

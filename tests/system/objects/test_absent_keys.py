@@ -30,3 +30,24 @@ def test_what_was_asked_for_in_vain_is_forgotten_though_a_replica_is_down(cluste
         assert users.get("kept") == 1
         assert users.compare_and_set("absent-0", None, "new")
         assert users.get("absent-0") == "new"
+
+
+@pytest.mark.slow
+def test_what_was_asked_for_in_vain_under_a_key_is_forgotten_by_all(clusters: Clusters) -> None:
+    """That nothing was done is decided then, and ends what an attempt before may have left; so it takes all replicas to forget it."""
+    cluster = clusters.start(settings=QUICK)
+    with connect(cluster.document, deadline_s=1.9) as client:
+        users = client.dictionary("users")
+        users.put("kept", 1)
+        cluster.kill("r3")
+        for number in range(ABSENT):
+            assert not users.compare_and_set(
+                f"absent-{number}", "old", "new", idempotency_key=f"swap-{number}"
+            )
+            assert client.queue(f"empty-{number}").dequeue(idempotency_key=f"take-{number}") is None
+        assert known(cluster, "r1", "r2") == [1 + 2 * ABSENT, 1 + 2 * ABSENT]
+        cluster.restart("r3")
+        until_now(lambda: known(cluster, "r1", "r2", "r3") == [1, 1, 1], "they are forgotten", deadline_s=60)
+        assert users.get("kept") == 1
+        assert users.compare_and_set("absent-0", None, "new", idempotency_key="swap-again")
+        assert users.get("absent-0") == "new"

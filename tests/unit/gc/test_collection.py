@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from quorate.adts import cell
 from quorate.adts.log import NOTHING, Entry, Seen, Summary, Value
 from quorate.adts.types import queue
-from quorate.gc.collection import collected_by_commit, collected_by_completion, may_forget
+from quorate.gc.collection import collected_by_commit, collected_by_completion, ended_at, may_forget
+from quorate.timestamps.ballot import NO_BALLOT, Ballot
 from quorate.timestamps.timestamp import ZERO, Timestamp, make
 
 REPLICAS = ("r1", "r2", "r3")
@@ -102,31 +103,43 @@ def test_completeness_of_a_queue_entry_collects_nothing() -> None:
     assert collected_by_completion("register", []) is None
 
 
-def test_a_decided_deletion_that_is_the_newest_here_may_be_forgotten() -> None:
-    assert may_forget(at(5), Summary(horizon=at(5), value=None), is_newer_here=False)
+DELETED = Summary(horizon=at(5), value=None)
 
 
 @pytest.mark.parametrize(
-    ("summary", "is_newer_here"),
+    ("name", "summary", "ended"),
     [
-        (NOTHING, False),
-        (Summary(horizon=at(5), value=None), True),
-        (Summary(horizon=at(6), value=None), False),
-        (Summary(horizon=at(6), value=Value("6")), False),
-        (Summary(horizon=at(5), value=Value("5")), False),
-        (Summary(horizon=at(4), value=None), False),
-    ],
-    ids=[
-        "not decided",
-        "newer row",
-        "newer deletion",
-        "newer decision",
-        "decided to a value",
-        "older decision",
+        ("dictionary/d/k", DELETED, at(5)),
+        ("dictionary/d/k", Summary(horizon=at(5), value=Value("5")), None),
+        ("register/r", DELETED, None),
+        ("queue/q", DELETED, None),
+        ("dictionary/d/k", NOTHING, at(7)),
+        ("queue/q", NOTHING, at(7)),
+        ("register/r", NOTHING, at(7)),
+        ("queue/q", Summary(terms=(Ballot(f"{at(6)}/00000001"),)), None),
     ],
 )
-def test_what_is_not_the_newest_decided_deletion_here_stays(summary: Summary, is_newer_here: bool) -> None:
-    assert not may_forget(at(5), summary, is_newer_here=is_newer_here)
+def test_an_object_comes_to_nothing_by_a_deletion_or_where_nothing_was_decided_on_nothing(
+    name: str, summary: Summary, ended: Timestamp | None
+) -> None:
+    assert ended_at(name, summary, Ballot(f"{at(7)}/00000001")) == ended
+
+
+def test_an_object_of_which_nothing_was_accepted_has_not_come_to_nothing() -> None:
+    assert ended_at("dictionary/d/k", NOTHING, NO_BALLOT) is None
+
+
+def test_what_came_to_nothing_and_is_the_newest_here_may_be_forgotten() -> None:
+    assert may_forget(at(5), at(5), is_newer_here=False)
+
+
+@pytest.mark.parametrize(
+    ("ended", "is_newer_here"),
+    [(None, False), (at(5), True), (at(6), False), (at(4), False)],
+    ids=["is something, or not decided", "newer row", "newer decision", "older decision"],
+)
+def test_what_is_not_the_newest_here_stays(ended: Timestamp | None, is_newer_here: bool) -> None:
+    assert not may_forget(at(5), ended, is_newer_here=is_newer_here)
 
 
 def test_forgetting_before_every_replica_confirmed_brings_the_key_back() -> None:

@@ -239,3 +239,47 @@ def test_keys_that_are_set_as_soon_as_they_are_asked_for_take_no_place(
         store.commit()
         step(pruning, store, second)
     assert pruning.deleted(store, 100, 9) == [CELL]
+
+
+def test_promises_without_end_leave_deletions_their_places(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Failing compare-and-sets on ever new keys; and who forgets promises alone needs no other replica, so they wait for none."""
+    monkeypatch.setattr(pruning_module, "WAITING_MAX", 100)
+    pruning, store = started()
+    for number in range(150):
+        store.apply(decided(f"{CELL}{number}", at(1)))
+    store.commit()
+    for second in range(1, 200):
+        for number in range(2):
+            promise(store, f"dictionary/d/{second}-{number}", second)
+        step(pruning, store, second)
+    assert len(pruning.deleted(store, 200, 200)) == 100
+    assert len(store.objects()) <= 150 + 2 * 33, "those of a window are left"
+
+
+@pytest.mark.parametrize("name", [CELL, QUEUE])
+def test_what_was_decided_on_nothing_is_given_out_as_a_deletion_is(name: str) -> None:
+    """An operation under an idempotency key has found nothing: what ends an earlier attempt must go everywhere, or nowhere."""
+    pruning, store = started()
+    for second in (1, 5):
+        store.apply(PutState(ObjectState(name, promised=at(second), accepted=make_ballot(at(second), 1))))
+        store.commit()
+        step(pruning, store, second)
+    step(pruning, store, 4.9 + WINDOW_S * AGAIN)
+    assert pruning.deleted(store, 4.9 + WINDOW_S * AGAIN, 9) == []
+    step(pruning, store, 5 + WINDOW_S * AGAIN)
+    assert pruning.deleted(store, 5 + WINDOW_S * AGAIN, 9) == [name]
+    pruning.walk_again()
+    step(pruning, store, 200)
+    assert store.state(name) is not None, "and no replica forgets it alone"
+    step(pruning, store, 240)
+    assert pruning.deleted(store, 240, 9) == [name]
+
+
+def test_what_was_decided_on_nothing_stays_with_what_lies_in_its_log() -> None:
+    pruning, store = started()
+    put(store, QUEUE, Value("1"))
+    store.apply(PutState(ObjectState(QUEUE, promised=at(5), accepted=make_ballot(at(5), 1))))
+    store.commit()
+    for second in range(1, 100):
+        step(pruning, store, second)
+        assert pruning.deleted(store, second, 9) == []

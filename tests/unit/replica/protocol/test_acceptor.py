@@ -388,6 +388,28 @@ def test_a_deletion_that_something_newer_follows_is_not_collected() -> None:
     assert replica.times(CELL) == [at(5), at(6)]
 
 
+@pytest.mark.parametrize("name", [NAME, CELL])
+def test_what_was_decided_on_nothing_is_forgotten_with_what_it_refuses(name: str) -> None:
+    """An operation under an idempotency key found nothing: its ballot ends what was accepted below."""
+    replica = Replica()
+    replica.ask(Accept(name, ballot(5), NOTHING))
+    replica.ask(Commit(name, ballot(5)))
+    replica.ask(Commit(name, tombstone=at(4)))
+    assert replica.store.state(name) is not None, "it is another one"
+    replica.ask(Commit(name, tombstone=at(5)))
+    assert replica.store.state(name) is None
+    assert replica.ask(Accept(name, ballot(5, 9), Summary(at(3)))).refused
+    assert replica.append(entry(5), entry(6), name=name) == (False, True)
+
+
+def test_what_was_decided_on_nothing_stays_where_an_item_came_since() -> None:
+    replica = Replica()
+    replica.ask(Accept(NAME, ballot(5), NOTHING))
+    replica.append(entry(3))
+    replica.ask(Commit(NAME, tombstone=at(5)))
+    assert replica.times() == [at(3)]
+
+
 @pytest.mark.parametrize("kind", [Accept, Commit])
 def test_a_summary_whose_adopted_entry_lacks_its_value_is_refused(kind: type[Accept | Commit]) -> None:
     """Nobody else may have it."""

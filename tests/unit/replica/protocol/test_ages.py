@@ -2,17 +2,19 @@
 
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from quorate.adts.log import NOTHING, Decision, Settled, Summary
 from quorate.api_specs.cluster import ClusterDocument, ReplicaInfo
-from quorate.api_specs.messages import NOT_AGED, Accept, Aged, Collect, Collected
+from quorate.api_specs.messages import NOT_AGED, Accept, Aged, Collect, Collected, Commit, Status
 from quorate.replica.data_folder.identity import open_folder
 from quorate.replica.protocol.ages import OBJECTS_MAX, SAMPLES, Ages
 from quorate.replica.service.member import Member
-from quorate.timestamps.ballot import Ballot, make_ballot
-from quorate.timestamps.timestamp import make
+from quorate.timestamps.ballot import Ballot, make_ballot, term_of
+from quorate.timestamps.timestamp import ZERO, Timestamp, make
+from tests.unit.replica.protocol.test_acceptor import CELL, NAME, Replica, at
 
 WINDOW_S = 32.0
 
@@ -62,6 +64,30 @@ def test_objects_followed_are_bounded_and_one_without_lists_is_not_followed() ->
     ages.meet(f"queue/{OBJECTS_MAX}", NOTHING, 101.0)
     assert ages.aged(f"queue/{OBJECTS_MAX}", 200.0) == NOT_AGED
     assert len(ages._met) == OBJECTS_MAX - 1
+
+
+@pytest.mark.parametrize(
+    ("name", "summary", "when"), [(CELL, Summary(at(1)), at(1)), (NAME, NOTHING, term_of(ballot(1)))]
+)
+def test_that_an_object_came_to_nothing_is_old_a_window_after_it_was_decided(
+    name: str, summary: Summary, when: Timestamp
+) -> None:
+    """A key that was deleted, and an object of which nothing was decided."""
+    ages, replica = Ages(WINDOW_S), Replica()
+
+    def ended(mono_s: float) -> Timestamp:
+        ages.look(replica.store, mono_s)
+        told = ages.told(Collect(name), Collected(Status(), summary=None), replica.store, mono_s)
+        assert isinstance(told, Collected)
+        return told.aged.ended
+
+    replica.ask(Accept(name, ballot(1), summary))
+    assert {ended(now_s) for now_s in range(100)} == {ZERO}
+    replica.ask(Commit(name, ballot(1), summary.horizon))
+    assert {ended(now_s) for now_s in range(100, 132)} == {ZERO}
+    assert ended(136) == when
+    replica.ask(Accept(name, ballot(2), summary))
+    assert ended(137) == ZERO, "another ballot may be decided, for something else"
 
 
 async def test_no_step_of_a_running_replicas_clock_makes_anything_old(tmp_path: Path) -> None:

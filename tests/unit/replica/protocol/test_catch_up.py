@@ -72,7 +72,8 @@ def test_at_or_below_the_fence_only_what_is_complete_is_installed() -> None:
     replica.ask(Collect(NAME, fence=at(5)))
     replica.install(lack(3, 4, 5), Row(entry(3)), Row(entry(4), complete=True), Row(entry(5)))
     assert replica.marked() == {at(4): True}
-    assert not any(isinstance(each, Append) for each in replica.handled)
+    asked = [each for each in replica.handled if isinstance(each, Append)]
+    assert asked == [Append(NAME, (entry(4),), "repair")], "which asks for room, and stores nothing"
 
 
 def test_at_or_below_the_committed_horizon_nothing_is_installed() -> None:
@@ -154,6 +155,18 @@ def test_what_there_is_no_room_for_is_not_let_in() -> None:
     status = Status(accepted=ballot(3), committed=ballot(3), horizon=at(5), floor=at(2))
     replica.install(lack(is_behind=True), status=status, summary=Summary(at(5), value=Value("1")))
     assert replica.store.state(NAME) is None
+
+
+def test_rows_below_the_floor_make_no_object_where_there_is_no_room() -> None:
+    replica = Behind()
+    replica.is_full = True
+    replica.store.apply(Forget(CELL, at(9)))
+    replica.install(lack(3), Row(entry(3), complete=True))
+    assert replica.store.state(NAME) is None
+    assert replica.marked() == {}
+    replica.is_full = False
+    replica.install(lack(3), Row(entry(3), complete=True))
+    assert replica.marked() == {at(3): True}
 
 
 def test_who_has_forgotten_the_object_since_lowers_no_floor() -> None:
@@ -281,6 +294,32 @@ def test_a_decision_that_the_other_one_has_forgotten_is_asked_for_no_longer() ->
     progress.begin()
     assert heard(progress, Changed(12), replica) == []
     assert progress.safe_since == 12
+
+
+@pytest.mark.parametrize(("name", "summary"), [(CELL, Summary(at(5))), (CELL, NOTHING), (NAME, NOTHING)])
+def test_what_came_to_nothing_below_the_floor_is_asked_for_once(name: str, summary: Summary) -> None:
+    """It stays at the other one until every replica has held it for a window: were it asked for until it is here, what is missed would find no place."""
+    progress, replica = begun()
+    replica.store.apply(Forget("dictionary/d/other", at(9)))
+    told = Changed(12, (Change(name, ballot(3), ()),))
+    heard(progress, told, replica)
+    progress.begin()
+    (asked,) = heard(progress, Changed(12), replica)
+    assert asked == Lack(name, (), is_behind=True)
+    status = Status(accepted=ballot(3), committed=ballot(3), horizon=summary.horizon)
+    progress.settle(asked, Collected(status, summary=summary), replica.store)
+    progress.begin()
+    assert heard(progress, Changed(12), replica) == []
+    assert progress.safe_since == 12
+
+
+def test_what_is_history_at_the_other_one_is_not_waited_for() -> None:
+    progress, replica = begun()
+    progress.wait_for(lack(3, 6))
+    told = Collected(Status(horizon=at(5)), rows=(Row(entry(3)), Row(entry(6))))
+    progress.settle(lack(3, 6), told, replica.store)
+    progress.begin()
+    assert heard(progress, Changed(9), replica) == [lack(6)]
 
 
 def test_what_waits_is_asked_for_again_until_it_is_here_or_the_other_one_has_it_no_more() -> None:

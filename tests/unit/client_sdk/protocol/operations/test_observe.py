@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from quorate.adts.log import Entry, Summary, Value
+from quorate.adts.log import NOTHING, Entry, Summary, Value
 from quorate.api_specs.limits import Limits
 from quorate.api_specs.messages import (
     NOT_AGED,
@@ -34,8 +34,8 @@ from quorate.client_sdk.protocol.operations.observe import (
     read,
     word_of,
 )
-from quorate.timestamps.ballot import term_of
-from quorate.timestamps.timestamp import INFINITY
+from quorate.timestamps.ballot import NO_BALLOT, Ballot, term_of
+from quorate.timestamps.timestamp import INFINITY, ZERO
 from tests.unit.client_sdk.protocol.stage import (
     DEADLINE_S,
     REPLICAS,
@@ -47,7 +47,7 @@ from tests.unit.client_sdk.protocol.stage import (
     shown,
 )
 
-CELL, KEY = "register/x", "dictionary/d/k"
+CELL, KEY, QUEUE = "register/x", "dictionary/d/k", "queue/q"
 OLD, NEW = entry(-20), entry(-10)
 STORED, FENCED = Appended(Status(), (True,)), Appended(Status(), (False,))
 EMPTY = shown()
@@ -274,9 +274,9 @@ LONG_AGO = -10_000 * 1_000_000
 DELETION = entry(LONG_AGO, None)
 
 
-def burying() -> Stage:
+def burying(name: str = KEY) -> Stage:
     stage = Stage()
-    stage.play(collect_tombstone(CollectTombstone(KEY), stage.task, stage))
+    stage.play(collect_tombstone(CollectTombstone(name), stage.task, stage))
     return stage
 
 
@@ -286,7 +286,7 @@ DELETED = Summary(horizon=DELETION.t)
 
 def holding(*, is_old: bool, **more: Any) -> Collected:
     """What a replica shows that holds the decided deletion, for a window where it is old."""
-    aged = Aged(deletion=DELETION.t) if is_old else NOT_AGED
+    aged = Aged(ended=DELETION.t) if is_old else NOT_AGED
     return shown(decided=DECIDED_BY, horizon=DELETION.t, summary=DELETED, aged=aged, **more)
 
 
@@ -362,3 +362,59 @@ def test_while_one_replica_is_silent_nothing_is_forgotten() -> None:
     with pytest.raises(Expired) as caught:
         stage.sleep(DEADLINE_S)
     assert caught.value.answered == {"r1", "r2"}
+
+
+NOTHING_AT = ballot(LONG_AGO)
+
+
+def nothing_decided(at: Ballot, *, is_old: bool, committed: Ballot | None = None) -> Collected:
+    """What a replica shows that has accepted, for an operation that did nothing, that the object is nothing."""
+    aged = Aged(ended=term_of(at)) if is_old else NOT_AGED
+    status = Status(promised=term_of(at), accepted=at, committed=at if committed is None else committed)
+    return Collected(status, summary=NOTHING, aged=aged)
+
+
+@pytest.mark.parametrize("name", [KEY, QUEUE])
+def test_what_was_decided_on_nothing_is_forgotten_once_all_have_held_that_for_a_window(name: str) -> None:
+    stage = burying(name)
+    stage.answer_all(nothing_decided(NOTHING_AT, is_old=True), *REPLICAS)
+    assert stage.open_to("r1") == Commit(name, tombstone=term_of(NOTHING_AT))
+    stage.answer_all(Committed(Status()), *REPLICAS)
+    assert (stage.result.result, stage.result.event_class) == (True, "Collect/Ok")
+
+
+@pytest.mark.parametrize(
+    ("lacking", "is_told"),
+    [
+        (Collected(Status()), True),
+        (nothing_decided(ballot(LONG_AGO - 1), is_old=True), True),
+        (nothing_decided(NOTHING_AT, is_old=False, committed=NO_BALLOT), True),
+        (nothing_decided(NOTHING_AT, is_old=False), False),
+    ],
+    ids=["nothing", "an earlier one", "not that it is decided", "it for less than a window"],
+)
+def test_where_one_has_not_held_that_nothing_was_decided_all_keep_it(
+    lacking: Collected, *, is_told: bool
+) -> None:
+    stage = burying(QUEUE)
+    stage.answer_all(nothing_decided(NOTHING_AT, is_old=True), "r1", "r2")
+    stage.answer("r3", lacking)
+    if is_told:
+        assert stage.open_to("r3") == Commit(QUEUE, NOTHING_AT, ZERO, NOTHING)
+        stage.answer("r3", Committed(Status()))
+    assert stage.result.event_class == ("Collect/Kept" if is_told else YOUNG)
+
+
+def test_what_one_alone_has_accepted_is_decided_first() -> None:
+    stage = burying(QUEUE)
+    stage.answer("r1", nothing_decided(NOTHING_AT, is_old=False, committed=NO_BALLOT))
+    stage.answer_all(Collected(Status()), "r2", "r3")
+    assert [asked.command for asked in stage.commands] == [ConfirmCommand()]
+
+
+def test_what_was_decided_on_nothing_stays_while_an_item_waits() -> None:
+    stage = burying(QUEUE)
+    stage.answer_all(nothing_decided(NOTHING_AT, is_old=True), "r1", "r2")
+    stage.answer("r3", shown(Row(entry(-20))))
+    assert (stage.result.result, stage.result.event_class) == (False, "Collect/Kept")
+    assert len(stage.sends) == len(REPLICAS)
