@@ -63,7 +63,7 @@ class Store(Protocol):
 
     collected: dict[str, Timestamp]
     """By object: up to where rows have become history since the latest round."""
-    deleted: dict[str, None]
+    ended: dict[str, None]
     """Objects that came to nothing since the latest round, or of which that was decided."""
     promised: dict[str, None]
     """Objects without rows of which something was promised since the latest round, and nothing accepted."""
@@ -172,7 +172,7 @@ class Pruning:
         """Meet everything again that was taken off the lists by a round that came to nothing."""
         self._walked = 0
 
-    def deleted(self, store: Store, mono_s: float, limit: int) -> list[str]:
+    def ended(self, store: Store, mono_s: float, limit: int) -> list[str]:
         """At most `limit` objects that have been nothing, as they are now, for a retry window; each is given out once."""
         for name in self._tombstones.longest_unseen(LOOKS_MAX):
             self._look(store, name)  # Another replica may have collected it.
@@ -228,14 +228,14 @@ class Pruning:
 
     def _note(self, store: Store, mono_s: float) -> None:
         collected, store.collected = store.collected, {}
-        deleted, store.deleted = store.deleted, {}
+        ended, store.ended = store.ended, {}
         promised, store.promised = store.promised, {}
         if len(self._history) + len(collected) > WAITING_MAX:
             self._walked = 0  # Those left out are met again on the walk.
         else:
             for name, upto in collected.items():
                 self._note_collected(name, upto, mono_s)
-        for name in deleted:
+        for name in ended:
             self._note_ended(name, mono_s)
         for name in promised:
             # Most operations that ask for a new object set it at once.

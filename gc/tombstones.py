@@ -1,6 +1,6 @@
-"""Deleted dictionary keys that only wait for other replicas: how many, since when, and who holds them up.
+"""What came to nothing and only waits for other replicas, as deleted keys do: how many, since when, and who holds them up.
 
-Owns these figures. A tombstone goes once *every* replica has confirmed the deletion (DESIGN, "Forgetting"), so that a
+Owns these figures. A tombstone goes once *every* replica has confirmed it (DESIGN, "Forgetting"), so that a
 dead replica makes them pile up; the operator must be able to see that. Must not know the store, nor how keys are collected.
 """
 
@@ -25,24 +25,24 @@ class Tombstones:
     """
 
     def __init__(self) -> None:
-        self._deleted: Final[dict[str, Timestamp]] = {}
+        self._ended: Final[dict[str, Timestamp]] = {}
         self._silent: tuple[str, ...] = ()
 
-    def note(self, name: str, deleted: Timestamp | None) -> None:
-        """The key was deleted at that timestamp and still is; None: it has a value, or is forgotten."""
-        self._deleted.pop(name, None)  # So that the key looked at last is the last one.
-        if deleted is not None:
-            self._deleted[name] = deleted
+    def note(self, name: str, ended: Timestamp | None) -> None:
+        """The object came to nothing at that timestamp, and is nothing still; None: it is something, or forgotten."""
+        self._ended.pop(name, None)  # So that the key looked at last is the last one.
+        if ended is not None:
+            self._ended[name] = ended
 
     def tried(self, silent: Collection[str]) -> None:
-        """A deletion was offered to all replicas; these did not confirm it."""
+        """It was offered to all replicas; these did not confirm it."""
         self._silent = tuple(sorted(silent))
 
     def longest_unseen(self, limit: int) -> list[str]:
         """At most `limit` keys, those first that were looked at longest ago."""
-        return [name for name, _ in zip(self._deleted, range(limit), strict=False)]
+        return [name for name, _ in zip(self._ended, range(limit), strict=False)]
 
     def waiting(self) -> Waiting:
         """The figures now; a walk over what the janitor holds in memory, no question to the store."""
-        oldest = min(self._deleted.values(), default=None)
-        return Waiting(len(self._deleted), oldest, self._silent if self._deleted else ())
+        oldest = min(self._ended.values(), default=None)
+        return Waiting(len(self._ended), oldest, self._silent if self._ended else ())

@@ -178,7 +178,7 @@ class QuorumHealth(BaseModel):
 
 
 class WaitingTombstones(BaseModel):
-    """Deleted dictionary keys, older than the retry window, that go once every replica has confirmed the deletion."""
+    """What came to nothing before the retry window: deleted keys, and objects asked for in vain under an idempotency key. It goes once every replica has confirmed that."""
 
     waiting: int = Field(description="How many this replica holds, as of its last look at each", examples=[1])
     oldest_s: float | None = Field(

@@ -55,10 +55,10 @@ class Store:
         self._marks: dict[tuple[int, Timestamp], None] = {}
         self._states: dict[str, tuple[CachedObject, ObjectState]] = {}
         self._collected: dict[str, Timestamp] = {}
-        self._deleted: dict[str, None] = {}
+        self._ended: dict[str, None] = {}
         self._promised: dict[str, None] = {}
         self.collected: dict[str, Timestamp] = {}
-        self.deleted: dict[str, None] = {}
+        self.ended: dict[str, None] = {}
         self.promised: dict[str, None] = {}
         self.rows_put, self.rollbacks = 0, 0
         """Log entries that were put since it was opened, and transactions that were undone."""
@@ -269,7 +269,7 @@ class Store:
             self._arrival += 1
             self._rows.append(columns_of_row(here.number, self._arrival, entry))
             if entry.value is None:
-                self._deleted[name] = None
+                self._ended[name] = None
             elif isinstance(entry.value, str):
                 size += len(entry.value)
         self._note(max((entry.t for entry in entries), default=ZERO))
@@ -293,7 +293,7 @@ class Store:
             self._arrival += 1
             self._changed.note(here.number, state.name, self._arrival)
         if is_newly_ended(here.state, state):
-            self._deleted[state.name] = None
+            self._ended[state.name] = None
         if holds_promises_alone(state) and here.newest == ZERO:
             self._promised[state.name] = None
         here.state = state
@@ -385,7 +385,7 @@ class Store:
         self._mark.write(self._commits)
         passed_on: tuple[tuple[dict[str, Any], dict[str, Any]], ...] = (
             (self._collected, self.collected),
-            (self._deleted, self.deleted),
+            (self._ended, self.ended),
             (self._promised, self.promised),
         )
         for noted, told in passed_on:
@@ -403,7 +403,7 @@ class Store:
         """Undo everything since the last commit, and trust no cache."""
         self.rollbacks += 1
         self._rows, self._marks, self._states = [], {}, {}
-        self._collected, self._deleted, self._promised = {}, {}, {}
+        self._collected, self._ended, self._promised = {}, {}, {}
         self._objects.clear()
         self.held.rollback()  # What is in memory first: the database may fail.
         self._database.rollback()

@@ -101,7 +101,9 @@ METRICS: Final[Mapping[str, Metric]] = {
         "1 when the figures of logs and queues are not of all: time ran out, or there are more than 1000 queues.",
     ),
     "quorate_tombstones_waiting": Metric(
-        "gauge", (), "Deleted dictionary keys that wait for other replicas to confirm the deletion."
+        "gauge",
+        (),
+        "Deleted keys, and objects asked for in vain under an idempotency key, that wait until every replica has confirmed that.",
     ),
     "quorate_tombstone_age_seconds": Metric("gauge", (), "Age of the oldest of them; 0 where none waits."),
     "quorate_tombstones_held_up": Metric(

@@ -118,7 +118,7 @@ class Janitor(Background):
 
     def _due(self, limit: int, store: Store) -> tuple[list[str], bool]:
         now_s = time.monotonic()
-        return self._pruning.deleted(store, now_s, limit), self._pruning.is_due(now_s)
+        return self._pruning.ended(store, now_s, limit), self._pruning.is_due(now_s)
 
     async def _outcomes(self, names: list[str]) -> dict[str, Outcome]:
         """What came of collecting these. Their messages go together."""

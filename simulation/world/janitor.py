@@ -40,7 +40,7 @@ class Janitor:
                 break
         else:
             raise AssertionError(f"the janitor of {node.id} finds no end")
-        due = [] if node.front is None else self._pruning.deleted(store, mono_s, BURIED_MAX)
+        due = [] if node.front is None else self._pruning.ended(store, mono_s, BURIED_MAX)
         for name in due:
             if node.front is not None:  # It may crash over the one before.
                 node.front.start(

@@ -61,7 +61,7 @@ class MemoryStore:
         """Another number after each change of an object or a log."""
         self.collected: dict[str, Timestamp] = {}
         """Up to where logs became history, and objects that got a deletion, or promises alone, for the janitor's waiting list."""
-        self.deleted: dict[str, None] = {}
+        self.ended: dict[str, None] = {}
         self.promised: dict[str, None] = {}
 
     @property
@@ -293,7 +293,7 @@ class MemoryStore:
         insort(found.order, row.entry.t)
         found.arrived.append((number, row.entry.t))
         if row.entry.value is None:
-            self.deleted[name] = None
+            self.ended[name] = None
 
     def _put_event(self, name: str, t: Timestamp, event: str) -> None:
         events = self._object(name).events
@@ -327,7 +327,7 @@ class MemoryStore:
         if state is not None and state.collected > (ZERO if before is None else before.collected):
             self.collected[name] = state.collected
         if state is not None and is_newly_ended(before, state):
-            self.deleted[name] = None
+            self.ended[name] = None
         if state is not None and holds_promises_alone(state) and not found.rows:
             self.promised[name] = None
 

@@ -67,13 +67,13 @@ def test_a_deletion_is_given_out_once_a_window_later_and_again_after_another() -
     step(pruning, store, 1)
     due_s = 1 + 30 * AGAIN
     step(pruning, store, due_s - 0.1)
-    assert pruning.deleted(store, due_s - 0.1, 9) == []
+    assert pruning.ended(store, due_s - 0.1, 9) == []
     step(pruning, store, due_s)
-    assert pruning.deleted(store, due_s, 9) == [CELL]
-    assert pruning.deleted(store, due_s, 9) == []
+    assert pruning.ended(store, due_s, 9) == [CELL]
+    assert pruning.ended(store, due_s, 9) == []
     pruning.again(store, CELL, 45, 1 / 2)
-    assert pruning.deleted(store, 59.9, 9) == []
-    assert pruning.deleted(store, 60, 9) == [CELL]
+    assert pruning.ended(store, 59.9, 9) == []
+    assert pruning.ended(store, 60, 9) == [CELL]
 
 
 def decided(name: str, deletion: Timestamp, promised: Timestamp = ZERO) -> PutState:
@@ -93,7 +93,7 @@ def test_a_deletion_is_given_out_a_window_after_its_latest_decision_and_once() -
             store.apply(PutState(ObjectState(CELL)))
             store.commit()
         step(pruning, store, second)
-        for name in pruning.deleted(store, second, 9):
+        for name in pruning.ended(store, second, 9):
             given_out.append(second)
             for change in (1, 2):
                 store.apply(decided(name, at(100 * second + change)))
@@ -111,7 +111,7 @@ def test_who_asks_without_end_puts_off_no_deletion() -> None:
         step(pruning, store, second)
         store.apply(decided(CELL, at(1), promised=at(second)))
         store.commit()
-    assert pruning.deleted(store, 40, 9) == [CELL]
+    assert pruning.ended(store, 40, 9) == [CELL]
 
 
 def test_walks_without_end_put_off_no_deletion() -> None:
@@ -121,7 +121,7 @@ def test_walks_without_end_put_off_no_deletion() -> None:
     for second in range(1, 40):
         pruning.walk_again()
         step(pruning, store, second)
-    assert pruning.deleted(store, 40, 9) == [CELL]
+    assert pruning.ended(store, 40, 9) == [CELL]
 
 
 def test_of_many_that_were_put_off_some_are_gone_through_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,9 +140,9 @@ def test_of_many_that_were_put_off_some_are_gone_through_at_a_time(monkeypatch: 
     store.commit()
     while pruning.round(store, then(34)):
         store.commit()
-    assert pruning.deleted(store, 34, 30) == []
-    assert pruning.deleted(store, 34, 30) == []
-    assert pruning.deleted(store, 34, 30) == [CELL]
+    assert pruning.ended(store, 34, 30) == []
+    assert pruning.ended(store, 34, 30) == []
+    assert pruning.ended(store, 34, 30) == [CELL]
 
 
 def promise(store: MemoryStore, name: str, second: float) -> None:
@@ -205,7 +205,7 @@ def test_promises_of_a_key_that_waited_as_a_deletion_go_as_well() -> None:
     store.forget(CELL, at(1))
     promise(store, CELL, 40)
     step(pruning, store, 40)
-    assert pruning.deleted(store, 80, 9) == []
+    assert pruning.ended(store, 80, 9) == []
     step(pruning, store, 80)
     assert store.state(CELL) is None
 
@@ -238,7 +238,7 @@ def test_keys_that_are_set_as_soon_as_they_are_asked_for_take_no_place(
             store.apply(decided(CELL, at(20)))
         store.commit()
         step(pruning, store, second)
-    assert pruning.deleted(store, 100, 9) == [CELL]
+    assert pruning.ended(store, 100, 9) == [CELL]
 
 
 def test_promises_without_end_leave_deletions_their_places(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -252,7 +252,7 @@ def test_promises_without_end_leave_deletions_their_places(monkeypatch: pytest.M
         for number in range(2):
             promise(store, f"dictionary/d/{second}-{number}", second)
         step(pruning, store, second)
-    assert len(pruning.deleted(store, 200, 200)) == 100
+    assert len(pruning.ended(store, 200, 200)) == 100
     assert len(store.objects()) <= 150 + 2 * 33, "those of a window are left"
 
 
@@ -265,14 +265,14 @@ def test_what_was_decided_on_nothing_is_given_out_as_a_deletion_is(name: str) ->
         store.commit()
         step(pruning, store, second)
     step(pruning, store, 4.9 + WINDOW_S * AGAIN)
-    assert pruning.deleted(store, 4.9 + WINDOW_S * AGAIN, 9) == []
+    assert pruning.ended(store, 4.9 + WINDOW_S * AGAIN, 9) == []
     step(pruning, store, 5 + WINDOW_S * AGAIN)
-    assert pruning.deleted(store, 5 + WINDOW_S * AGAIN, 9) == [name]
+    assert pruning.ended(store, 5 + WINDOW_S * AGAIN, 9) == [name]
     pruning.walk_again()
     step(pruning, store, 200)
     assert store.state(name) is not None, "and no replica forgets it alone"
     step(pruning, store, 240)
-    assert pruning.deleted(store, 240, 9) == [name]
+    assert pruning.ended(store, 240, 9) == [name]
 
 
 def test_what_was_decided_on_nothing_stays_with_what_lies_in_its_log() -> None:
@@ -282,4 +282,4 @@ def test_what_was_decided_on_nothing_stays_with_what_lies_in_its_log() -> None:
     store.commit()
     for second in range(1, 100):
         step(pruning, store, second)
-        assert pruning.deleted(store, second, 9) == []
+        assert pruning.ended(store, second, 9) == []

@@ -215,7 +215,7 @@ async def test_what_stays_is_tried_when_all_can_have_held_it_and_what_is_another
     janitor, waits = Janitor(member, Keeping()), dict[str, float]()
     names = [f"dictionary/d/{number}" for number in range(8)]
     given_out = [names, []]
-    monkeypatch.setattr(janitor._pruning, "deleted", lambda *_: given_out.pop(0))
+    monkeypatch.setattr(janitor._pruning, "ended", lambda *_: given_out.pop(0))
     monkeypatch.setattr(janitor._pruning, "again", lambda _, name, __, wait: waits.update({name: wait}))
     await janitor._collect_tombstone()
     mine = set(filter(janitor._is_mine, names))

@@ -155,14 +155,14 @@ def test_a_walk_that_has_no_room_does_not_hold_up_the_burials_that_make_some(
     for number in range(30):
         put(store, number / 100, f"dictionary/d/k{number:02}", None)
     store.commit()
-    store.deleted = {}  # As after a restart.
+    store.ended = {}  # As after a restart.
     pruning = pruning_of(Tombstones())
     for second in (0, 100):
         rounds = 0
         while run(pruning, second):
             rounds += 1
             assert rounds < 100, "the janitor's next step, to collect some, is never reached"
-    assert sum(len(pruning.deleted(store, 100, 50)) for _ in range(4)) >= 10
+    assert sum(len(pruning.ended(store, 100, 50)) for _ in range(4)) >= 10
 
 
 def test_deletions_that_fill_their_list_do_not_hold_up_the_history(
@@ -186,7 +186,7 @@ def test_deletions_that_fill_their_list_do_not_hold_up_the_history(
     for second in range(100, 300, 10):
         while run(pruning, second):
             pass
-        for name in pruning.deleted(store, second, 50):
+        for name in pruning.ended(store, second, 50):
             met.add(name)
             store.apply([Forget(name, ZERO)])
             store.commit()
@@ -218,10 +218,10 @@ def test_deletions_are_given_out_after_the_retry_window_unless_overwritten(
     store.commit()
     run(pruning, 2)
     run(pruning, 33)
-    assert pruning.deleted(store, 33, 10) == []
+    assert pruning.ended(store, 33, 10) == []
     run(pruning, 34)
-    assert pruning.deleted(store, 34, 10) == ["dictionary/d/gone"]
-    assert pruning.deleted(store, 99, 10) == []
+    assert pruning.ended(store, 34, 10) == ["dictionary/d/gone"]
+    assert pruning.ended(store, 99, 10) == []
 
 
 def test_tombstones_count_from_the_end_of_the_retry_window_until_they_are_gone(
@@ -242,12 +242,12 @@ def test_tombstones_count_from_the_end_of_the_retry_window_until_they_are_gone(
     store.apply([Forget("dictionary/d/forgotten", at(0))])
     put(store, 34, "dictionary/d/revived")
     store.commit()
-    assert pruning.deleted(store, 34, 10) == ["dictionary/d/kept"]
+    assert pruning.ended(store, 34, 10) == ["dictionary/d/kept"]
     assert tombstones.waiting() == Waiting(1, at(2), ("r3",))
     pruning.again(store, "dictionary/d/kept", 34, AGAIN)
     again_s = 34 + DOCUMENT.memory_s * AGAIN
-    assert pruning.deleted(store, again_s - 1, 10) == []
-    assert pruning.deleted(store, again_s, 10) == ["dictionary/d/kept"], "it is tried again a window later"
+    assert pruning.ended(store, again_s - 1, 10) == []
+    assert pruning.ended(store, again_s, 10) == ["dictionary/d/kept"], "it is tried again a window later"
     store.apply([Forget("dictionary/d/kept", at(2))])
     pruning.again(store, "dictionary/d/kept", 64, AGAIN)
     assert tombstones.waiting() == Waiting(0, None, ()), "nothing waits, so nobody holds anything up"
@@ -256,7 +256,7 @@ def test_tombstones_count_from_the_end_of_the_retry_window_until_they_are_gone(
 def test_tombstones_of_an_earlier_run_count_too(store: Store, run: Callable[[Pruning, float], bool]) -> None:
     put(store, 0, "dictionary/d/old", None)
     store.commit()
-    store.deleted = {}  # As after a restart.
+    store.ended = {}  # As after a restart.
     tombstones = Tombstones()
     pruning = pruning_of(tombstones)
     run(pruning, 100)
@@ -285,7 +285,7 @@ def test_round_looks_at_a_bounded_number_of_tombstones(
     for number in range(25):
         store.apply([Forget(f"dictionary/d/{number}", at(0))])
     store.commit()
-    assert pruning.deleted(store, 40, 0) == []
+    assert pruning.ended(store, 40, 0) == []
     assert tombstones.waiting().keys == 21
 
 
