@@ -278,11 +278,10 @@ class Pruning:
     def _note_met(self, store: Store, state: State, mono_s: float) -> None:
         """One that is listed has not changed: each walk would put it off, perhaps for ever."""
         name = state.name
-        if name in self._promised or name in self._young or name in self._ripe:
-            return
         if holds_promises_alone(state) and promised_upto(store, name) is not None:
-            self._note_promised(name, mono_s)
-        elif ended_here(store, name) is not None:
+            if name not in self._promised:
+                self._note_promised(name, mono_s)
+        elif name not in self._young and name not in self._ripe and ended_here(store, name) is not None:
             self._note_ended(name, mono_s)
 
 

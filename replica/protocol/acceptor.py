@@ -36,7 +36,7 @@ from ...api_specs.messages import (
 from ...api_specs.weights import weight
 from ...gc.collection import collected_by_commit, collected_by_completion, may_forget
 from ...timestamps.ballot import term_of
-from ...timestamps.timestamp import INFINITY, ZERO, Timestamp
+from ...timestamps.timestamp import INFINITY, ZERO, Timestamp, wall_us
 from .key_consensus import reserve
 from .log import Claim, Effect, Forget, Log, MarkComplete, ObjectState, PutEvent, PutRows, PutState
 from .pages import page_of, payloads_bytes
@@ -62,7 +62,7 @@ def handle(request: Request, log: Log, now_us: int, bounds: Bounds, keeps_events
     latest, highest = latest_claimed(request), log.highest
     if (refused := refusal(request, latest, highest, now_us, bounds)) is not None:
         return refused, []
-    reply, effects = _handled(request, _state(request.object, log), log, bounds, keeps_events)
+    reply, effects = _handled(request, _state(request.object, log), log, now_us, bounds, keeps_events)
     if effects and latest > highest and isinstance(request, (Accept, Commit)):
         effects.insert(0, Claim(latest))
     return reply, effects
@@ -72,6 +72,7 @@ def _handled(
     request: Append | Collect | Accept | Commit | Reserve,
     state: ObjectState,
     log: Log,
+    now_us: int,
     bounds: Bounds,
     keeps_events: bool,
 ) -> Handled:
@@ -83,7 +84,7 @@ def _handled(
         case Accept():
             return _accept(request, state, log, bounds, keeps_events)
         case Commit():
-            return _commit(request, state, log, keeps_events)
+            return _commit(request, state, log, now_us + bounds.offset_max_us, keeps_events)
         case Reserve():
             return reserve(request, log)
 
@@ -222,7 +223,7 @@ def _accept(request: Accept, state: ObjectState, log: Log, bounds: Bounds, keeps
     return Accepted(_status(after), then=then), effects + _changed(state, after)
 
 
-def _commit(request: Commit, state: ObjectState, log: Log, keeps_events: bool) -> Handled:
+def _commit(request: Commit, state: ObjectState, log: Log, latest_us: int, keeps_events: bool) -> Handled:
     after = _decided(request, state, log)
     effects: list[Effect] = []
     if request.complete:
@@ -230,8 +231,10 @@ def _commit(request: Commit, state: ObjectState, log: Log, keeps_events: bool) -
     if not keeps_events and (collected := _collected(request, after, log)) > after.collected:
         after = replace(after, collected=collected)
     if request.tombstone > ZERO and _is_collectable(request.tombstone, after, log):
-        floor = max(after.fence, after.promised, term_of(after.accepted), request.tombstone, log.floor())
-        return Committed(_status(after)), [Forget(request.object, floor)]
+        floor = max(after.fence, after.promised, term_of(after.accepted), request.tombstone)
+        if wall_us(floor) <= max(latest_us, wall_us(log.floor())):
+            return Committed(_status(after)), [Forget(request.object, max(floor, log.floor()))]
+        # One that was promised ahead of time stays until then: the floor of all objects would be ahead as well.
     return Committed(_status(after)), effects + _changed(state, after)
 
 

@@ -1,4 +1,4 @@
-"""The janitor: deletes history that is due, and collects old deletions of dictionary keys.
+"""The janitor: deletes history that is due, and collects what came to nothing long ago, as deleted keys do.
 
 Owns the rhythm, nothing else: what is due is `pruning`'s business, what may be forgotten the machine's. It must never
 hold up requests, so it works in small transactions, and it outlives every failure of the store and of other replicas.

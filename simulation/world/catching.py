@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ...api_specs.messages import Batch, Changed, Changes, Collected, Reply, Request
-from ...gc.pruning import promised_upto
 from ...replica.protocol import catch_up
 from ...replica.protocol.catch_up import Lack, Progress
 from ...replica.protocol.log import Effect, Log, PutRows, PutState
@@ -217,7 +216,7 @@ def _lacking(name: str, source: "ReplicaNode", target: "ReplicaNode") -> "list[T
     owed = [t for t in owed if t > told.collected]
     committed = NO_BALLOT if state is None else state.committed
     floor = here.floor() if state is None else state.floor
-    is_nothing_here = state is None or promised_upto(here, name) is not None
+    is_nothing_here = state is None or state.accepted == NO_BALLOT
     is_below = max(term_of(told.committed), told.horizon) <= floor
     if told.ended() is not None and is_below and is_nothing_here:
         return [*owed]  # It has ended there, or ended and begun anew: what was decided before is over.

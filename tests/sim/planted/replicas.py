@@ -212,8 +212,8 @@ def bury_without_floor() -> Planting:
     """A forgotten object leaves no floor behind: late messages of its earlier life count."""
     right = acceptor._commit
 
-    def commit(request: Commit, state: ObjectState, log: Log, keeps_events: bool) -> Handled:
-        reply, effects = right(request, state, log, keeps_events)
+    def commit(request: Commit, state: ObjectState, log: Log, *more: Any) -> Handled:
+        reply, effects = right(request, state, log, *more)
         return reply, [Forget(each.name, ZERO) if isinstance(each, Forget) else each for each in effects]
 
     return patched(acceptor, _commit=commit)

@@ -283,3 +283,27 @@ def test_what_was_decided_on_nothing_stays_with_what_lies_in_its_log() -> None:
     for second in range(1, 100):
         step(pruning, store, second)
         assert pruning.ended(store, second, 9) == []
+
+
+def test_what_found_no_place_is_met_on_the_walk_though_it_waits_for_its_promises(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(pruning_module, "WAITING_MAX", 4)
+    pruning, store = started()
+    for number in range(4):
+        store.apply(decided(f"{CELL}{number}", at(1)))
+    store.commit()
+    step(pruning, store, 1)
+    promise(store, QUEUE, 20)
+    step(pruning, store, 20)
+    store.apply(PutState(ObjectState(QUEUE, promised=at(21), accepted=make_ballot(at(21), 1))))
+    store.commit()
+    step(pruning, store, 21)
+    step(pruning, store, 40)
+    for name in pruning.ended(store, 40, 9):
+        store.forget(name, ZERO)
+    given_out = list[str]()
+    for second in range(41, 200):
+        step(pruning, store, second)
+        given_out += pruning.ended(store, second, 9)
+    assert given_out == [QUEUE]

@@ -24,7 +24,7 @@ from quorate.api_specs.messages import (
 )
 from quorate.gc.pruning import ANY_ARRIVAL
 from quorate.replica.protocol.acceptor import handle
-from quorate.replica.protocol.log import ObjectState, PutState
+from quorate.replica.protocol.log import Forget, ObjectState, PutState
 from quorate.replica.protocol.refusals import Bounds
 from quorate.simulation.world.store import MemoryStore
 from quorate.timestamps.ballot import NO_BALLOT, Ballot, make_ballot
@@ -400,6 +400,24 @@ def test_what_was_decided_on_nothing_is_forgotten_with_what_it_refuses(name: str
     assert replica.store.state(name) is None
     assert replica.ask(Accept(name, ballot(5, 9), Summary(at(3)))).refused
     assert replica.append(entry(5), entry(6), name=name) == (False, True)
+
+
+@pytest.mark.parametrize("is_floor_ahead", [True, False])
+def test_what_was_promised_ahead_of_time_is_not_forgotten_before_lest_the_floor_be_ahead(
+    *, is_floor_ahead: bool
+) -> None:
+    """A term of a front end whose clock was ahead for a moment, as this replica's was. Where the floor is ahead already, nothing more is lost."""
+    ahead_us = 3600 * 1_000_000
+    replica = Replica()
+    if is_floor_ahead:
+        replica.store.apply(Forget("queue/other", at(ahead_us)))
+    replica.ask(Commit(CELL, ballot(7), at(5), Summary(at(5))))
+    replica.ask(Collect(CELL, ballot=ballot(ahead_us, 0)), now_us=NOW_US + ahead_us)
+    replica.ask(Commit(CELL, tombstone=at(5)))
+    assert (replica.store.state(CELL) is None) is is_floor_ahead
+    replica.ask(Commit(CELL, tombstone=at(5)), now_us=NOW_US + ahead_us)
+    assert replica.store.state(CELL) is None
+    assert replica.store.floor() == at(ahead_us)
 
 
 def test_what_was_decided_on_nothing_stays_where_an_item_came_since() -> None:
