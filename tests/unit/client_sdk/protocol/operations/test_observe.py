@@ -207,6 +207,15 @@ def test_a_key_that_changed_between_two_looks_needs_a_third() -> None:
     assert stage.counted["collected again"] == 1
 
 
+def test_keys_that_were_never_set_come_and_go_between_two_looks_and_change_nothing() -> None:
+    """As failing compare-and-sets leave them, and replicas forget them: whoever asks for ever new ones must not keep others from listing."""
+    stage = listing()
+    for key in ("asked-first", "asked-then"):
+        absent = (f"{PREFIX}/{key}", Collected(Status(fence=at(-1), promised=at(-1))))
+        stage.answer_all(Scanned((*page(("a", Row(OLD))).objects, absent), more=False), "r1", "r2")
+    assert stage.result.result == {"a": "-20"}
+
+
 def test_a_key_whose_newest_value_is_at_too_few_is_settled_before_it_is_shown() -> None:
     stage = listing()
     stage.answer("r1", page(("a", Row(NEW))))
