@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from ..adts.log import NOTHING, Summary
-from ..adts.types.catalogue import adt_of, is_overwritten
+from ..adts.types.catalogue import SPECIFICATIONS, adt_of, is_overwritten
 from ..timestamps.ballot import NO_BALLOT, Ballot, term_of
 from ..timestamps.timestamp import ZERO, Timestamp
 
@@ -54,15 +54,23 @@ def collected_by_completion(adt: str, complete: Iterable[Timestamp]) -> Timestam
 
 
 def ended_at(name: str, summary: Summary, accepted: Ballot) -> Timestamp | None:
-    """When the object came to nothing, by what was accepted last: the timestamp of a deletion of a dictionary's key; of what was nothing before,
-    the term. None where it is something, or where nobody has decided anything.
+    """When the object came to nothing, by what was accepted last: the timestamp of a deletion of a dictionary's key, or of the last call that left
+    an object of one's own type as new as it was; of what was nothing before, the term. None where it is something, or where nobody has decided
+    anything.
 
     Nothing is decided on nothing where an operation under an idempotency key finds nothing, and does nothing: it must end what an earlier
-    attempt may have had accepted elsewhere.
+    attempt may have had accepted elsewhere. A call that does nothing and ends Ok is remembered under its key, at a horizon of its own. A queue
+    or register that has a horizon was something: a backup may hold that, and could not tell that it is over.
     """
     if summary.horizon > ZERO:
-        return summary.horizon if summary.value is None and adt_of(name) == "dictionary" else None
+        is_nothing = summary.value is None and not summary.adopted and _may_end(adt_of(name))
+        return summary.horizon if is_nothing else None
     return term_of(accepted) if accepted > NO_BALLOT and summary == NOTHING else None
+
+
+def _may_end(adt: str) -> bool:
+    """Whether an object that has a horizon and no value is as new: a dictionary's key, and one of a type of one's own."""
+    return adt == "dictionary" or adt not in SPECIFICATIONS
 
 
 def may_forget(tombstone: Timestamp, ended: Timestamp | None, *, is_newer_here: bool) -> bool:

@@ -4,7 +4,7 @@ Owns the last questions. It must not know the faults before, nor judge the histo
 """
 
 from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ...adts.log import Value
 from ...adts.plain_class import frozen
@@ -27,7 +27,7 @@ from ...client_sdk.protocol.core.values import (
     Settle,
     Write,
 )
-from ...gc.pruning import AGAIN, promised_upto
+from ...gc.pruning import AGAIN, ended_here, promised_upto
 from ..scenarios.scenario import KEYS
 from ..violation import Violation
 from .catching import EVERY_US, lacking
@@ -156,11 +156,21 @@ def settle_down(world: "World") -> None:
     limits = world.document.limits
     world.pass_time(int(1e6 * (world.document.memory_s + 2 * limits.consumed_lag_s)) + 1_000_000)
     for _ in range(COLLECTIONS):
-        for name in (*keys, *absent):
+        for name in _ended(world):
             world.ask(CollectTombstone(name))
         world.pass_time(int(1e6 * world.document.memory_s * AGAIN) + 1_000_000)
     _check_forgotten(
         world, dict.fromkeys(queues, 0) | dict.fromkeys(cells, 1) | dict.fromkeys(keys, 0), (*keys, *absent)
+    )
+    if left := _ended(world):
+        raise Violation(f"{left}, which came to nothing, are known still")
+
+
+def _ended(world: "World") -> list[str]:
+    """Which objects came to nothing at some replica, and are known there."""
+    stores: list[Any] = [replica.replica.store for replica in world.replicas.values()]
+    return sorted(
+        {name for store in stores for name in store.objects() if ended_here(store, name) is not None}
     )
 
 
@@ -188,6 +198,6 @@ def _check_forgotten(world: "World", rows_max: Mapping[str, int], keys: Collecti
             if rows > most:
                 raise Violation(f"{replica.id} {name}: {rows} rows are left, where {most} may be")
         if known := [name for name in keys if store.state(name) is not None]:
-            raise Violation(f"{replica.id}: {known}, which came to nothing, are still known")
+            raise Violation(f"{replica.id}: {known} are still known")
         if empty := [name for name in store.objects() if promised_upto(store, name) is not None]:
             raise Violation(f"{replica.id}: of {empty} promises alone are still known")

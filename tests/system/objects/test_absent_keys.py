@@ -2,12 +2,14 @@
 
 import pytest
 
+from quorate.adts.library import Counter
 from quorate.cli.cluster.local_cluster import LocalCluster
 from quorate.client_sdk import connect
 from tests.system.harness import QUICK, Clusters, until_now
 from tests.system.objects.test_tombstones import told
 
 ABSENT = 50
+OWN = '\n[types]\nvisits = "quorate.adts.library:Counter"\n'
 
 
 def known(cluster: LocalCluster, *replicas: str) -> list[int | None]:
@@ -34,20 +36,22 @@ def test_what_was_asked_for_in_vain_is_forgotten_though_a_replica_is_down(cluste
 
 @pytest.mark.slow
 def test_what_was_asked_for_in_vain_under_a_key_is_forgotten_by_all(clusters: Clusters) -> None:
-    """That nothing was done is decided then, and ends what an attempt before may have left; so it takes all replicas to forget it."""
-    cluster = clusters.start(settings=QUICK)
+    """That nothing was done is decided then, and ends what an attempt before may have left; so it takes all replicas to forget it. The answer of a
+    call is remembered, though it changed nothing."""
+    cluster = clusters.start(settings=QUICK + OWN)
     with connect(cluster.document, deadline_s=1.9) as client:
         users = client.dictionary("users")
         users.put("kept", 1)
+        client.object(Counter, "kept").add(1)
         cluster.kill("r3")
         for number in range(ABSENT):
-            assert not users.compare_and_set(
-                f"absent-{number}", "old", "new", idempotency_key=f"swap-{number}"
-            )
-            assert client.queue(f"empty-{number}").dequeue(idempotency_key=f"take-{number}") is None
-        assert known(cluster, "r1", "r2") == [1 + 2 * ABSENT, 1 + 2 * ABSENT]
+            key = f"in-vain-{number}"
+            assert not users.compare_and_set(f"absent-{number}", "old", "new", idempotency_key=key)
+            assert client.queue(f"empty-{number}").dequeue(idempotency_key=key) is None
+            assert client.object(Counter, f"new-{number}", idempotency_key=key).value() == 0
+        assert known(cluster, "r1", "r2") == [2 + 3 * ABSENT, 2 + 3 * ABSENT]
         cluster.restart("r3")
-        until_now(lambda: known(cluster, "r1", "r2", "r3") == [1, 1, 1], "they are forgotten", deadline_s=60)
-        assert users.get("kept") == 1
-        assert users.compare_and_set("absent-0", None, "new", idempotency_key="swap-again")
+        until_now(lambda: known(cluster, "r1", "r2", "r3") == [2, 2, 2], "they are forgotten", deadline_s=60)
+        assert (users.get("kept"), client.object(Counter, "kept").value()) == (1, 1)
+        assert users.compare_and_set("absent-0", None, "new", idempotency_key="again")
         assert users.get("absent-0") == "new"

@@ -117,6 +117,9 @@ DELETED = Summary(horizon=at(5), value=None)
         ("queue/q", NOTHING, at(7)),
         ("register/r", NOTHING, at(7)),
         ("queue/q", Summary(terms=(Ballot(f"{at(6)}/00000001"),)), None),
+        ("cart/ann", Summary(horizon=at(5), terms=(Ballot(f"{at(6)}/00000001"),)), at(5)),
+        ("cart/ann", Summary(horizon=at(5), value=Value("{}")), None),
+        ("cart/ann", Summary(horizon=at(5), adopted=(entry(6),)), None),
     ],
 )
 def test_an_object_comes_to_nothing_by_a_deletion_or_where_nothing_was_decided_on_nothing(
