@@ -9,7 +9,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from ...adts.log import NO_LEASES, NOTHING, Entry, count_leases
+from ...adts.log import NO_LEASES, Entry, count_leases
 from ...adts.types.catalogue import adt_of
 from ...api_specs.messages import (
     Accept,
@@ -253,7 +253,9 @@ def _decided(request: Commit, state: ObjectState, log: Log) -> ObjectState:
         if request.summary is None:
             return state
         state = replace(state, accepted=request.ballot, summary=request.summary)
-    if request.horizon > state.horizon or state.summary == NOTHING:
+    if (
+        request.horizon > state.horizon or state.ended() is not None
+    ):  # By each ballot: its term ends what came below.
         state = replace(state, horizon=max(state.horizon, request.horizon), decided_by=log.arrival() + 1)
     return replace(state, committed=request.ballot)
 

@@ -22,7 +22,8 @@ class ObjectState(Struct, frozen=True, gc=False, omit_defaults=True):
 
     Rows at or below `collected` are history: no view needs them; they stay for the retry window and are then deleted.
     `floor` is the store's when it came to know the object: decisions of terms at or below it are of a forgotten life.
-    `decided_by` is the arrival number by which it heard of the decision that made its horizon, or that it is nothing; 0 for one of long ago.
+    `decided_by` is the arrival number by which it heard of the decision that made its horizon, or, where it came to nothing, of the latest one;
+    0 for one of long ago.
     Of entries at or below `made_upto` that are not known to be complete it has rows from others, in place of a lost store, which may have
     had them or refused them.
     """

@@ -206,10 +206,12 @@ def items(operation: Items, task: Task, machine: Machine) -> OutcomeSteps:
     for number in count():
         with looks.under_way():
             found, answered = yield from _scan(prefix, choice, task, machine)
-        shown = {name: version for name, (version, _) in found.items() if name not in moving}
-        doubtful = {name for name in shown if not found[name][1] and settled.get(name) != shown[name]}
-        # One that was never set is known where it was asked for in vain, and forgotten again: nothing changes by that.
-        now = {name: version for name, version in shown.items() if version[0] > ZERO}
+        # One that was never set is known where it was asked for in vain, and forgotten again: nothing changes by that. Nor is it in doubt: whoever
+        # had nothing accepted, under whatever ballot, has seen that nothing was decided before.
+        now = {
+            name: version for name, (version, _) in found.items() if name not in moving and version[0] > ZERO
+        }
+        doubtful = {name for name in now if not found[name][1] and settled.get(name) != now[name]}
         if now == before and not doubtful and between is not None:
             return (yield from _all_items(prefix, now | between, task, machine, answered))
         if before is not None:

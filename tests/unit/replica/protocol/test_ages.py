@@ -88,6 +88,11 @@ def test_that_an_object_came_to_nothing_is_old_a_window_after_it_was_decided(
     assert ended(136) == when
     replica.ask(Accept(name, ballot(2), summary))
     assert ended(137) == ZERO, "another ballot may be decided, for something else"
+    replica.ask(Commit(name, ballot(2), summary.horizon))
+    assert {ended(now_s) for now_s in range(137, 169)} == {ZERO}, (
+        "its term ends what was accepted below, and some may have been told of that"
+    )
+    assert ended(173) == (summary.horizon if summary.horizon > ZERO else term_of(ballot(2)))
 
 
 async def test_no_step_of_a_running_replicas_clock_makes_anything_old(tmp_path: Path) -> None:

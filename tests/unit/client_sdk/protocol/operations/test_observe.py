@@ -216,6 +216,18 @@ def test_keys_that_were_never_set_come_and_go_between_two_looks_and_change_nothi
     assert stage.result.result == {"a": "-20"}
 
 
+def test_keys_of_which_nothing_is_being_decided_are_in_no_doubt() -> None:
+    """As failing compare-and-sets under an idempotency key leave them."""
+    stage = listing()
+    for number in (1, 2):
+        status = Status(promised=at(-1), accepted=ballot(-1))
+        asked = (f"{PREFIX}/asked-{number}", Collected(status, summary=NOTHING))
+        one, other = page(("a", Row(OLD))), Scanned((*page(("a", Row(OLD))).objects, asked), more=False)
+        stage.answer("r1", other)
+        stage.answer("r2", one)
+    assert stage.result.result == {"a": "-20"}
+
+
 def test_a_key_whose_newest_value_is_at_too_few_is_settled_before_it_is_shown() -> None:
     stage = listing()
     stage.answer("r1", page(("a", Row(NEW))))
