@@ -167,11 +167,13 @@ def settle_down(world: "World") -> None:
 
 
 def _ended(world: "World") -> list[str]:
-    """Which objects came to nothing at some replica, and are known there."""
+    """Which objects came to nothing, by all replicas that know them: where there is no catch-up, one may not have heard what came since."""
     stores: list[Any] = [replica.replica.store for replica in world.replicas.values()]
-    return sorted(
-        {name for store in stores for name in store.objects() if ended_here(store, name) is not None}
-    )
+    return [
+        name
+        for name in sorted({name for store in stores for name in store.objects()})
+        if all(ended_here(store, name) is not None for store in stores if store.state(name) is not None)
+    ]
 
 
 def _ask_in_vain(world: "World", dictionaries: Collection[str], queues: Collection[str]) -> list[str]:
