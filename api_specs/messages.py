@@ -185,8 +185,12 @@ class Appended(Struct, frozen=True, gc=False, tag="appended", omit_defaults=True
 
 
 class Aged(
-    Struct, frozen=True, gc=False, omit_defaults=True, rename={"ended": "deletion"}
-):  # As replicas of before know it.
+    Struct,
+    frozen=True,
+    gc=False,
+    omit_defaults=True,
+    rename={"ended": "deletion"},  # As replicas of before know it.
+):
     """What a replica has held for the retry window, by elapsed time: what its summary lists up to, and with, the last part of
     each of these ballots, NO_BALLOT where there is nothing in that list; and when the object came to nothing (`quorate.gc.collection.ended_at`),
     if that is decided."""

@@ -253,9 +253,8 @@ def _decided(request: Commit, state: ObjectState, log: Log) -> ObjectState:
         if request.summary is None:
             return state
         state = replace(state, accepted=request.ballot, summary=request.summary)
-    if (
-        request.horizon > state.horizon or state.ended() is not None
-    ):  # By each ballot: its term ends what came below.
+    # What came to nothing is held anew by each ballot, whose term ends what was accepted below it.
+    if request.horizon > state.horizon or state.ended() is not None:
         state = replace(state, horizon=max(state.horizon, request.horizon), decided_by=log.arrival() + 1)
     return replace(state, committed=request.ballot)
 

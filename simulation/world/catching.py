@@ -213,9 +213,8 @@ def _lacking(name: str, source: "ReplicaNode", target: "ReplicaNode") -> "list[T
     fence = here.floor() if state is None else state.fence
     owed = [row.entry.t for row in log.wanted(name, missing) if row.complete or row.entry.t > fence]
     assert told is not None
-    owed = [
-        t for t in owed if t > max(told.collected, told.horizon)
-    ]  # History there, which logs may keep, is not owed.
+    # History there is not owed, though a log may keep it.
+    owed = [t for t in owed if t > max(told.collected, told.horizon)]
     committed = NO_BALLOT if state is None else state.committed
     floor = here.floor() if state is None else state.floor
     is_nothing_here = state is None or state.accepted == NO_BALLOT

@@ -184,10 +184,8 @@ def _ask_in_vain(world: "World", dictionaries: Collection[str], queues: Collecti
         world.ask(CompareAndSet(name, LAST, None, "in vain"))
     for name in empty:
         world.ask(Dequeue(name, 1, key="in vain"))
-        if (
-            world.scenario.leasing is not None
-        ):  # Of each queue it is asked in the end what became of its items.
-            world.ask(ReadLeases(name))
+        if world.scenario.leasing is not None:
+            world.ask(ReadLeases(name))  # The judge wants to know of each queue what became of its items.
     return keys + empty
 
 
