@@ -409,10 +409,12 @@ def test_what_was_promised_ahead_of_time_is_not_forgotten_before_lest_the_floor_
     """A term of a front end whose clock was ahead for a moment, as this replica's was. Where the floor is ahead already, nothing more is lost."""
     ahead_us = 3600 * 1_000_000
     replica = Replica()
-    if is_floor_ahead:
-        replica.store.apply(Forget("queue/other", at(ahead_us)))
     replica.ask(Commit(CELL, ballot(7), at(5), Summary(at(5))))
     replica.ask(Collect(CELL, ballot=ballot(ahead_us, 0)), now_us=NOW_US + ahead_us)
+    if is_floor_ahead:
+        replica.ask(Append("queue/other", (entry(1),)))
+        replica.store.apply(Forget("queue/other", at(ahead_us)))
+    assert replica.store.state(CELL) is not None
     replica.ask(Commit(CELL, tombstone=at(5)))
     assert (replica.store.state(CELL) is None) is is_floor_ahead
     replica.ask(Commit(CELL, tombstone=at(5)), now_us=NOW_US + ahead_us)
