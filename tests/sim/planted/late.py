@@ -4,14 +4,27 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
+from msgspec.structs import replace
+
 from quorate.adts.log import Value
-from quorate.api_specs.messages import Batch, Collect
-from quorate.client_sdk.protocol.core.values import Dequeue, Enqueue, Read, Write
+from quorate.api_specs.messages import Accept, Collect, Commit
+from quorate.client_sdk.protocol.core.values import (
+    CollectTombstone,
+    CompareAndSet,
+    Dequeue,
+    Enqueue,
+    PutIfAbsent,
+    Read,
+    Write,
+)
 from quorate.client_sdk.protocol.decisions import transitions
 from quorate.client_sdk.protocol.decisions.proposer import Proposer
+from quorate.replica.protocol import acceptor
+from quorate.replica.protocol.log import Log, ObjectState
+from quorate.simulation.violation import Violation
 from quorate.timestamps.clock import Now
 from tests.sim.planted import replicas, schedules
-from tests.sim.planted.plant import Plant, patched
+from tests.sim.planted.plant import Plant, Planting, patched
 from tests.sim.planted.played import QUEUE, Played
 
 KEY = "dictionary/d/k"
@@ -23,6 +36,17 @@ def decide_after_the_deadline() -> Iterator[None]:
     """What became of an entry is decided together with a newer operation, however late for its own, and however old it is."""
     with patched(Proposer, _late=lambda *_: []), patched(transitions, _is_old=lambda *_: False):
         yield
+
+
+def held_since_its_horizon() -> Planting:
+    """A replica counts from when it heard of the deletion, whatever was decided since."""
+    right = acceptor._decided
+
+    def decided(request: Commit, state: ObjectState, log: Log) -> ObjectState:
+        after = right(request, state, log)
+        return replace(after, decided_by=state.decided_by) if after.horizon == state.horizon else after
+
+    return patched(acceptor, _decided=decided)
 
 
 @contextmanager
@@ -73,16 +97,41 @@ def answer_from_before_the_deletion() -> None:
     hand.packets.clear()
     hand.grow_old()
     hand.start("f4", Read(KEY), "stopped")
-    (slow,) = [packet for packet in hand.of("f4") if packet.send.replica == "r1"]
-    batch = Batch(hand.document.hash, slow.send.requests)
-    answer = hand.replicas["r1"].exchange(batch, hand._now("r1").wall_us)
-    hand.drop("f4")
+    arrive = hand.answer_late("f4", "r1")
     hand.ripen(KEY)
     hand.bury(KEY)
     hand.at("f4", Read(KEY), "r2", "r3")  # It knows now how high their floors are.
-    tokens = [slow.send.token for _ in slow.send.requests]
-    hand._obey("f4", hand._fronts["f4"].deliver("r1", tokens, answer, slow.sent, hand._now("f4")))
+    arrive()
     hand.at("f4", Read(KEY), "r2", "r3")
+    hand.judge()
+
+
+def answer_that_shows_what_a_decision_ended() -> None:
+    """A deletion is old, and held by all for a window. PutIfAbsent(x) finds the key absent; r1 alone accepts, and shows it to a reader, whose answer
+    is slow. A compare-and-set under a key fails at r2 and r3: by its decision x never took effect. All hold the deletion under that
+    decision, for a moment only, when a janitor comes. The reader hears of x, and must not go on from it."""
+    hand = Played()
+    hand.ask("f1", Write(KEY, None))
+    hand.carry_commits("f1", *hand.replicas)
+    hand.grow_old()
+    hand.ripen(KEY)
+    hand.start("f2", PutIfAbsent(KEY, X), "set")
+    hand.go_until(Accept, "f2", "r1", "r2")
+    hand.reach("f2", "r1")
+    hand.vanish("f2")
+    hand.start("f3", Read(KEY), "slow")
+    arrive = hand.answer_late("f3", "r1")
+    hand.at("f4", CompareAndSet(KEY, X, Y, key="k"), "r2", "r3")
+    hand.carry_commits("f4", *hand.replicas)
+    with hand.stopped("f3"):
+        hand.ask("janitor", CollectTombstone(KEY))
+        hand.carry_commits("janitor", *hand.replicas)
+    hand.at("f3", Read(KEY), "r2", "r3")  # It knows now how high their floors are.
+    arrive()
+    hand.finish("slow", "f3", "r2", "r3")
+    # Linearizable all the same, for nobody was told what became of the put.
+    if hand.result("slow") is not None:
+        raise Violation("what a decision had ended took effect")
     hand.judge()
 
 
@@ -104,5 +153,11 @@ PLANTED: Final = (
         hear_answers_however_late,
         ("linearizable",),
         schedule=answer_from_before_the_deletion,
+    ),
+    Plant(
+        "held-since-its-horizon",
+        held_since_its_horizon,
+        ("ended by a decision",),
+        schedule=answer_that_shows_what_a_decision_ended,
     ),
 )

@@ -43,6 +43,7 @@ CHECKS: Final = {
     "leases bounded": "keeps more leases",
     "same answer": ", and its repeat with ",
     "level": "not caught up with",
+    "ended by a decision": "what a decision had ended",
     "nothing below the horizon": "was installed below the horizon",
 }
 """Each check by its short name, and words of its Violation that no other has."""

@@ -206,6 +206,21 @@ class Played(Hand):
 
         return arrive
 
+    def answer_late(self, front: str, replica: str) -> Callable[[], None]:
+        """The replica answers now what the front end has asked it; the answer arrives when this is called. All else that the front end has sent
+        is lost."""
+        (asked,) = [packet for packet in self.of(front) if packet.send.replica == replica]
+        batch = Batch(self.document.hash, asked.send.requests)
+        answer = self.replicas[replica].exchange(batch, self._now(replica).wall_us)
+        self.drop(front)
+
+        def arrive() -> None:
+            tokens = [asked.send.token for _ in asked.send.requests]
+            now = self._now(front)
+            self._obey(front, self._fronts[front].deliver(replica, tokens, answer, asked.sent, now))
+
+        return arrive
+
     def be_level(self) -> None:
         """Violation where one replica lacks what it may get from another."""
         nodes = [SimpleNamespace(id=id, replica=replica) for id, replica in self.replicas.items()]
