@@ -7,7 +7,7 @@ at the start, and when they overflowed, a walk over the objects (not their rows)
 """
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
 from ..adts.log import Entry, Summary
@@ -99,12 +99,21 @@ class Store(Protocol):
 
 
 class Pruning:
-    """The waiting lists of one store, which tell `tombstones`. Used in the writer thread only."""
+    """The waiting lists of one store, which tell `tombstones`. Used in the writer thread only. `is_kept`: whether an object is to keep its
+    events, and is never forgotten."""
 
-    def __init__(self, tombstones: Tombstones, *, lag_s: float, window_s: float) -> None:
+    def __init__(
+        self,
+        tombstones: Tombstones,
+        *,
+        lag_s: float,
+        window_s: float,
+        is_kept: Callable[[str], bool] = lambda _: False,
+    ) -> None:
         self._lag_s: Final = lag_s
         self._window_s: Final = window_s
         self._tombstones: Final = tombstones
+        self._is_kept: Final = is_kept
         self._history: list[tuple[float, str, Timestamp, float]] = []
         """Collected rows: when they are due, of which object, up to where, and from when on all of them are old."""
         self._young: Final = DueList()
@@ -195,7 +204,7 @@ class Pruning:
             self._ripe.push(name, mono_s + windows * self._window_s)
 
     def _look(self, store: Store, name: str) -> bool:
-        ended = ended_here(store, name)
+        ended = None if self._is_kept(name) else ended_here(store, name)
         self._tombstones.note(name, ended)
         return ended is not None
 

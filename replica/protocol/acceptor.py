@@ -228,7 +228,9 @@ def _commit(request: Commit, state: ObjectState, log: Log, latest_us: int, keeps
     effects: list[Effect] = []
     if request.complete:
         effects.append(MarkComplete(request.object, request.complete))
-    if not keeps_events and (collected := _collected(request, after, log)) > after.collected:
+    if keeps_events:
+        return Committed(_status(after)), effects + _changed(state, after)
+    if (collected := _collected(request, after, log)) > after.collected:
         after = replace(after, collected=collected)
     if request.tombstone > ZERO and _is_collectable(request.tombstone, after, log):
         floor = max(after.fence, after.promised, term_of(after.accepted), request.tombstone)

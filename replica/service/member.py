@@ -124,7 +124,8 @@ class Member:
         """The other replicas, as the watch met them last."""
         self._bounds: Final = Bounds.of(document)
         self._ages: Final = Ages(document.memory_s)
-        self._keeps_events: Final = lru_cache(NAMES_CACHED)(lambda name: not document.rule_of(name).collect)
+        self.keeps_events: Final = lru_cache(NAMES_CACHED)(lambda name: not document.rule_of(name).collect)
+        """Whether the object keeps its events (`collect = false`)."""
         self.lost: str | None = folder.lost
         """Why this replica must not vote; None when nothing speaks against it."""
         self._is_other = folder.is_other
@@ -244,7 +245,7 @@ class Member:
             effects: list[Effect] = []
             reply: Reply | None = refused(request, store, self.capacity)
             if reply is None:
-                keeps = not isinstance(request, (Scan, Changes)) and self._keeps_events(request.object)
+                keeps = not isinstance(request, (Scan, Changes)) and self.keeps_events(request.object)
                 reply, effects = handle(request, store, now_us, self._bounds, keeps)
             self.requests.note(request, reply, effects, store)
             if effects:

@@ -49,7 +49,10 @@ class Janitor(Background):
         self._member: Final = member
         self._front_end: Final = front_end
         self._pruning: Final = Pruning(
-            member.tombstones, lag_s=member.document.limits.payloads_s, window_s=member.document.memory_s
+            member.tombstones,
+            lag_s=member.document.limits.payloads_s,
+            window_s=member.document.memory_s,
+            is_kept=member.keeps_events,
         )
         self._room: Final = Troubles(_log, logging.WARNING)
 

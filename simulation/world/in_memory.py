@@ -73,7 +73,7 @@ class InMemoryReplica:
     def _answer(self, request: Request, now_us: int) -> Reply:
         if isinstance(request, Changes):
             return self._changes(request, now_us)
-        keeps = not isinstance(request, Scan) and self._keeps(request.object)
+        keeps = not isinstance(request, Scan) and self.keeps(request.object)
         reply, effects = handle(request, self.store, now_us, self._bounds, keeps)
         self.store.apply(*effects)
         return reply
@@ -90,7 +90,8 @@ class InMemoryReplica:
             self._told[request] = told
         return told
 
-    def _keeps(self, name: str) -> bool:
+    def keeps(self, name: str) -> bool:
+        """Whether the object keeps its events (`collect = false`)."""
         known = self._keeps_events.get(name)
         if known is None:
             known = self._keeps_events[name] = not self.document.rule_of(name).collect

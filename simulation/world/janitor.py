@@ -27,6 +27,7 @@ class Janitor:
             Tombstones(),
             lag_s=node.world.document.limits.payloads_s,
             window_s=node.world.document.memory_s,
+            is_kept=node.replica.keeps,
         )
 
     def round(self) -> None:

@@ -94,7 +94,10 @@ class _Served:
         self.member: Final = member
         self.server: Final = server
         self.pruning: Final = Pruning(
-            member.tombstones, lag_s=member.document.limits.payloads_s, window_s=member.document.memory_s
+            member.tombstones,
+            lag_s=member.document.limits.payloads_s,
+            window_s=member.document.memory_s,
+            is_kept=member.keeps_events,
         )
 
 

@@ -3,12 +3,14 @@
 import pytest
 
 from quorate.adts.library import Counter
+from quorate.api_specs.cluster import ChoiceRule
 from quorate.cli.cluster.local_cluster import LocalCluster
 from quorate.client_sdk import connect
 from tests.system.harness import QUICK, Clusters, until_now
 from tests.system.objects.test_tombstones import told
 
 ABSENT = 50
+KEPT = ChoiceRule("dictionary/history", collect=False)
 OWN = '\n[types]\nvisits = "quorate.adts.library:Counter"\n'
 
 
@@ -37,8 +39,8 @@ def test_what_was_asked_for_in_vain_is_forgotten_though_a_replica_is_down(cluste
 @pytest.mark.slow
 def test_what_was_asked_for_in_vain_under_a_key_is_forgotten_by_all(clusters: Clusters) -> None:
     """That nothing was done is decided then, and ends what an attempt before may have left; so it takes all replicas to forget it. The answer of a
-    call is remembered, though it changed nothing."""
-    cluster = clusters.start(settings=QUICK + OWN)
+    call is remembered, though it changed nothing. An object that keeps its events (`collect = false`) stays."""
+    cluster = clusters.start(settings=QUICK + OWN, rules=(KEPT,))
     with connect(cluster.document, deadline_s=1.9) as client:
         users = client.dictionary("users")
         users.put("kept", 1)
@@ -49,9 +51,10 @@ def test_what_was_asked_for_in_vain_under_a_key_is_forgotten_by_all(clusters: Cl
             assert not users.compare_and_set(f"absent-{number}", "old", "new", idempotency_key=key)
             assert client.queue(f"empty-{number}").dequeue(idempotency_key=key) is None
             assert client.object(Counter, f"new-{number}", idempotency_key=key).value() == 0
-        assert known(cluster, "r1", "r2") == [2 + 3 * ABSENT, 2 + 3 * ABSENT]
+        assert not client.dictionary("history").compare_and_set("absent", 1, 2, idempotency_key="in-vain")
+        assert known(cluster, "r1", "r2") == [3 + 3 * ABSENT, 3 + 3 * ABSENT]
         cluster.restart("r3")
-        until_now(lambda: known(cluster, "r1", "r2", "r3") == [2, 2, 2], "they are forgotten", deadline_s=60)
+        until_now(lambda: known(cluster, "r1", "r2", "r3") == [3, 3, 3], "they are forgotten", deadline_s=60)
         assert (users.get("kept"), client.object(Counter, "kept").value()) == (1, 1)
         assert users.compare_and_set("absent-0", None, "new", idempotency_key="again")
         assert users.get("absent-0") == "new"

@@ -76,6 +76,16 @@ def test_a_deletion_is_given_out_once_a_window_later_and_again_after_another() -
     assert pruning.ended(store, 60, 9) == [CELL]
 
 
+def test_what_is_to_keep_its_events_is_never_given_out() -> None:
+    store = MemoryStore()
+    pruning = Pruning(Tombstones(), lag_s=LAG_S, window_s=WINDOW_S, is_kept=lambda name: name == CELL)
+    put(store, CELL, None)
+    put(store, "dictionary/d/other", None)
+    step(pruning, store, 1)
+    step(pruning, store, 100)
+    assert pruning.ended(store, 100, 9) == ["dictionary/d/other"]
+
+
 def decided(name: str, deletion: Timestamp, promised: Timestamp = ZERO) -> PutState:
     decision = make_ballot(deletion, 1)
     return PutState(

@@ -368,6 +368,16 @@ def test_a_collected_key_is_forgotten_and_late_messages_meet_the_floor() -> None
     )
 
 
+def test_a_key_that_keeps_its_events_is_not_forgotten() -> None:
+    replica = Replica()
+    replica.ask(Accept(CELL, ballot(7), Summary(at(5)), event="Cas(1, null);Ok()"), keeps_events=True)
+    replica.ask(Commit(CELL, ballot(7), at(5)), keeps_events=True)
+    replica.ask(Commit(CELL, tombstone=at(5)), keeps_events=True)
+    assert len(replica.store.events(CELL)) == 1
+    replica.ask(Commit(CELL, tombstone=at(5)))
+    assert replica.store.objects() == []
+
+
 def test_a_decision_that_rests_on_more_than_the_floor_is_of_no_forgotten_life() -> None:
     """Another key's floor lies between its term and its horizon."""
     replica = Replica()
