@@ -87,6 +87,14 @@ def test_a_rule_that_an_earlier_one_shadows_is_refused_with_both_numbers() -> No
     assert "put rule 3 before rule 2, or remove one" in str(caught.value)
 
 
+def test_a_rule_for_a_dictionarys_keys_is_refused_with_the_one_that_holds_for_them() -> None:
+    with pytest.raises(
+        BadCluster,
+        match=r"\[\[choices\]\] 1: 'dictionary/users/\*' matches nothing: .* write dictionary/users$",
+    ):
+        checked(document("dictionary/users/*"))
+
+
 def test_many_rules_are_looked_through_in_time() -> None:
     patterns = [f"queue/tenant-{number:04}-*" for number in range(999)]
     began_s = time.process_time()
