@@ -73,15 +73,16 @@ def _may_end(adt: str) -> bool:
     return adt == "dictionary" or adt not in SPECIFICATIONS
 
 
-def may_forget(tombstone: Timestamp, ended: Timestamp | None, *, is_newer_here: bool) -> bool:
-    """Whether an object may be forgotten whole of which *every* replica has held for the retry window that it came to nothing at `tombstone`,
-    as was decided. `ended`: when it did so here (`ended_at`).
+def may_forget(decided: Ballot, accepted: Ballot, ended: Timestamp | None, *, is_newer_here: bool) -> bool:
+    """Whether an object may be forgotten whole of which *every* replica has held for the retry window that it came to nothing by the decision of this
+    ballot. `accepted`: the ballot that was accepted last here. `ended`: when it came to nothing by that (`ended_at`).
 
-    Yes, while that is the newest here; `is_newer_here`: the log has an entry that the summary does not cover. An older value comes back from
-    nowhere: all replicas hold the decision, or have forgotten the object; who is told by them in between is told of it, or of nothing; and what
-    somebody was told, or had sent, before all of them held it, is older than the window, and nobody takes it in any more.
+    Yes, while that decision is the newest here; `is_newer_here`: the log has an entry that the summary does not cover. An older value comes back
+    from nowhere: all replicas hold the decision, or have forgotten the object; who is told by them in between is told of it, or of nothing; and
+    what somebody was told, or had sent, before all of them held it, is older than the window, and nobody takes it in any more. Another decision
+    that it is nothing, at the same timestamp, may have been made since, and has ended what a replica accepted in between: that one is young.
     """
-    return not is_newer_here and ended == tombstone
+    return not is_newer_here and ended is not None and decided == accepted
 
 
 def holds_promises_alone(state: Promises) -> bool:

@@ -128,7 +128,9 @@ def fill(
     target.raise_floor(max(source.floor() for source in sources.values()))
     objects = 0
     for name in _names(sources.values()):
-        held = [source for source in relevant(name, sources, document) if source.state(name) is not None]
+        held = [
+            source for source in relevant(name, sources, document, current) if source.state(name) is not None
+        ]
         if not held:
             continue
         target.apply(union(name, held))
@@ -169,19 +171,22 @@ def agreed(held: Sequence[Reservation], current: Sequence[Reservation]) -> Reser
     return Reservation(promised, promised, latest.entries)
 
 
-def relevant(name: str, sources: Mapping[str, Log], document: ClusterDocument) -> list[Log]:
+def relevant(
+    name: str, sources: Mapping[str, Log], document: ClusterDocument, current: Collection[str] = ()
+) -> list[Log]:
     """The sources to go by: all of them, but where a dictionary's key was deleted, and forgotten by sources that are newer than those that still
     have a value of it. Then it is the newer ones, which may know what came later: that somebody asked for it in vain.
 
-    Stores of one moment never need it: a deletion is forgotten only once all have it. Backups are of several moments. Who
-    forgot a key has a floor above all that was in it; so may have who never had it. When those without it hold a final quorum of Delete,
-    and all others none of what set its value, one of those without it had what was complete, and forgot it: it was deleted.
+    Stores of one moment never need it: a deletion is forgotten only once all have it. So what one of the `current` ones has was not forgotten, and
+    a backup beside them says nothing of what it lacks. Backups are of several moments. Who forgot a key has a floor above all that was in it;
+    so may have who never had it. When those without it hold a final quorum of Delete, and all others none of what set its value, one
+    of those without it had what was complete, and forgot it: it was deleted.
     """
     everyone = list(sources.values())
     if adt_of(name) != "dictionary":
         return everyone
     holders = {id: newest for id, source in sources.items() if (newest := _newest(source, name)) is not None}
-    if not holders or len(holders) == len(sources):
+    if not holders or len(holders) == len(sources) or any(id in holders for id in current):
         return everyone
     upto = max(holders.values())
     without = [id for id, source in sources.items() if id not in holders and source.floor() >= upto]

@@ -35,7 +35,7 @@ from ...api_specs.messages import (
 )
 from ...api_specs.weights import weight
 from ...gc.collection import collected_by_commit, collected_by_completion, may_forget
-from ...timestamps.ballot import term_of
+from ...timestamps.ballot import Ballot, term_of
 from ...timestamps.timestamp import INFINITY, ZERO, Timestamp, wall_us
 from .key_consensus import reserve
 from .log import Claim, Effect, Forget, Log, MarkComplete, ObjectState, PutEvent, PutRows, PutState
@@ -84,7 +84,7 @@ def _handled(
         case Accept():
             return _accept(request, state, log, bounds, keeps_events)
         case Commit():
-            return _commit(request, state, log, now_us + bounds.offset_max_us, keeps_events)
+            return _commit(request, state, log, now_us, keeps_events)
         case Reserve():
             return reserve(request, log)
 
@@ -92,7 +92,10 @@ def _handled(
 def _state(name: str, log: Log) -> ObjectState:
     if (known := log.state(name)) is not None:
         return known
-    floor = log.floor()
+    return _unknown(name, log.floor())
+
+
+def _unknown(name: str, floor: Timestamp) -> ObjectState:
     return ObjectState(name, fence=floor, promised=floor, floor=floor)
 
 
@@ -223,7 +226,7 @@ def _accept(request: Accept, state: ObjectState, log: Log, bounds: Bounds, keeps
     return Accepted(_status(after), then=then), effects + _changed(state, after)
 
 
-def _commit(request: Commit, state: ObjectState, log: Log, latest_us: int, keeps_events: bool) -> Handled:
+def _commit(request: Commit, state: ObjectState, log: Log, now_us: int, keeps_events: bool) -> Handled:
     after = _decided(request, state, log)
     effects: list[Effect] = []
     if request.complete:
@@ -232,17 +235,18 @@ def _commit(request: Commit, state: ObjectState, log: Log, latest_us: int, keeps
         return Committed(_status(after)), effects + _changed(state, after)
     if (collected := _collected(request, after, log)) > after.collected:
         after = replace(after, collected=collected)
-    if request.tombstone > ZERO and _is_collectable(request.tombstone, after, log):
-        floor = max(after.fence, after.promised, term_of(after.accepted), request.tombstone)
-        if wall_us(floor) <= max(latest_us, wall_us(log.floor())):
-            return Committed(_status(after)), [Forget(request.object, max(floor, log.floor()))]
-        # One that was promised ahead of time stays until then: the floor of all objects would be ahead as well.
+    if request.tombstone > ZERO and _is_collectable(request.ballot, after, log):
+        floor = max(after.fence, after.promised, term_of(after.accepted), request.tombstone, log.floor())
+        if wall_us(floor) <= max(now_us, wall_us(log.floor())):
+            return Committed(_status(_unknown(request.object, floor))), [Forget(request.object, floor)]
+        # One that was promised ahead of time stays until then: the floor of all objects would be ahead as well, and whoever writes to a new one
+        # would have to wait.
     return Committed(_status(after)), effects + _changed(state, after)
 
 
-def _is_collectable(tombstone: Timestamp, state: ObjectState, log: Log) -> bool:
+def _is_collectable(decided: Ballot, state: ObjectState, log: Log) -> bool:
     is_newer_here = bool(log.rows(state.name, state.summary.horizon, 1))
-    return may_forget(tombstone, state.ended(), is_newer_here=is_newer_here)
+    return may_forget(decided, state.accepted, state.ended(), is_newer_here=is_newer_here)
 
 
 def _decided(request: Commit, state: ObjectState, log: Log) -> ObjectState:

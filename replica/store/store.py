@@ -44,7 +44,7 @@ from .usage import StoreUse
 class Store:
     """The real twin of `quorate.replica.protocol.log.Log`, which says what most of its methods answer, and the writer of its effects.
 
-    Raises StorageFailed from any method; the caller must then `rollback`. `collected` (up to where), `deleted` and `promised` name
+    Raises StorageFailed from any method; the caller must then `rollback`. `collected` (up to where), `ended` and `promised` name
     the objects that got history, a deletion, or promises alone, in transactions since the janitor last emptied them.
     """
 

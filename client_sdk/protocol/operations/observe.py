@@ -17,6 +17,7 @@ from ....api_specs.messages import (
     Collect,
     Collected,
     Commit,
+    Committed,
     Reply,
     Scan,
     Scanned,
@@ -380,8 +381,11 @@ def collect_tombstone(operation: CollectTombstone, task: Task, machine: Machine)
         return kept
     if not all(_has_held(reply, decided, ended) for reply in replies.values()):
         return young
-    yield from _tell(Commit(name, tombstone=ended), task, set(everyone), everyone)
-    return Done(True, "Collect/Ok", everyone)
+    tombstone = Commit(name, cache.ballot, cache.summary.horizon, tombstone=ended)
+    told = yield from _tell(tombstone, task, set(everyone), everyone)
+    # Where something came in between, or was promised ahead of time, it is kept.
+    is_gone = all(reply.status.accepted == NO_BALLOT for reply in told)
+    return Done(True, "Collect/Ok", everyone) if is_gone else kept
 
 
 def _look_everywhere(
@@ -429,11 +433,12 @@ def _is_forgotten(reply: Collected, decided: Commit) -> bool:
 
 def _tell(
     request: Commit, task: Task, lacking: set[str], everyone: frozenset[str]
-) -> Generator[float, Event, None]:
-    """Tell these replicas, until all of them have heard."""
+) -> Generator[float, Event, list[Committed]]:
+    """Tell these replicas, until all of them have heard; what they say."""
     told = Gathering(task, lambda _: request, lacking)
     try:
         yield from told.wait(lambda: told.replies.keys() == lacking)
+        return [reply for reply in told.replies.values() if isinstance(reply, Committed)]
     except Expired as error:  # The others were not asked: only these hold it up.
         answered = error.answered | (everyone - lacking)
         raise Expired(error.detail, answered, is_refused=error.is_refused) from None

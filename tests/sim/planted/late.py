@@ -49,6 +49,11 @@ def held_since_its_horizon() -> Planting:
     return patched(acceptor, _decided=decided)
 
 
+def forget_what_is_nothing() -> Planting:
+    """A replica is told that a deletion is old, and forgets it, whatever decision has made it."""
+    return patched(acceptor, may_forget=lambda decided, accepted, ended, **_: ended is not None)
+
+
 @contextmanager
 def hear_answers_however_late() -> Iterator[None]:
     """A front end takes in what replicas answer long after all who had asked have ended."""
@@ -135,6 +140,34 @@ def answer_that_shows_what_a_decision_ended() -> None:
     hand.judge()
 
 
+def decision_between_the_look_and_the_tombstone() -> None:
+    """A deletion is old, and held by all for a window. A janitor looks; r1's answer takes long. Put(x) reaches r1 only. A compare-and-set under a key
+    finds it there, and r1 alone accepts y in its place. It is repeated under its key at r2 and r3, and fails: that is decided, under a
+    ballot above. Now the janitor hears of r1, and has the deletion forgotten. y must not show."""
+    hand = Played()
+    hand.ask("f1", Write(KEY, None))
+    hand.carry_commits("f1", *hand.replicas)
+    hand.grow_old()
+    hand.ripen(KEY)
+    hand.start("janitor", CollectTombstone(KEY), "collected", is_noted=False)
+    hand.carry("janitor", "r2", "r3")
+    arrive = hand.answer_late("janitor", "r1")
+    hand.start("f2", Write(KEY, X), "put")
+    hand.reach("f2", "r1")
+    hand.vanish("f2")
+    keyed = CompareAndSet(KEY, X, Y, key="k")
+    hand.start("f3", keyed, "first", is_noted=False)  # As the repeat is told.
+    hand.go_until(Accept, "f3", "r1", "r2")
+    hand.reach("f3", "r1")
+    hand.vanish("f3")
+    hand.at("f4", keyed, "r2", "r3")
+    hand.vanish("f4")
+    arrive()
+    hand.finish("collected", "janitor", *hand.replicas)
+    hand.at("f5", Read(KEY), "r1", "r2")
+    hand.judge()
+
+
 PLANTED: Final = (
     Plant(
         "retry-window-ignored",
@@ -159,5 +192,11 @@ PLANTED: Final = (
         held_since_its_horizon,
         ("ended by a decision",),
         schedule=answer_that_shows_what_a_decision_ended,
+    ),
+    Plant(
+        "forgotten-by-any-decision",
+        forget_what_is_nothing,
+        ("linearizable",),
+        schedule=decision_between_the_look_and_the_tombstone,
     ),
 )

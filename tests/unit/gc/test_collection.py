@@ -132,17 +132,28 @@ def test_an_object_of_which_nothing_was_accepted_has_not_come_to_nothing() -> No
     assert ended_at("dictionary/d/k", NOTHING, NO_BALLOT) is None
 
 
-def test_what_came_to_nothing_and_is_the_newest_here_may_be_forgotten() -> None:
-    assert may_forget(at(5), at(5), is_newer_here=False)
+DECIDED = Ballot(f"{at(7)}/00000001")
+DECIDED_AGAIN = Ballot(f"{at(8)}/00000001")
+
+
+def test_what_came_to_nothing_by_the_newest_decision_here_may_be_forgotten() -> None:
+    assert may_forget(DECIDED, DECIDED, at(5), is_newer_here=False)
 
 
 @pytest.mark.parametrize(
-    ("ended", "is_newer_here"),
-    [(None, False), (at(5), True), (at(6), False), (at(4), False)],
-    ids=["is something, or not decided", "newer row", "newer decision", "older decision"],
+    ("accepted", "ended", "is_newer_here"),
+    [
+        (DECIDED, None, False),
+        (DECIDED, at(5), True),
+        (DECIDED_AGAIN, at(5), False),
+        (NO_BALLOT, at(5), False),
+    ],
+    ids=["is something", "newer row", "decided again", "not decided"],
 )
-def test_what_is_not_the_newest_here_stays(ended: Timestamp | None, is_newer_here: bool) -> None:
-    assert not may_forget(at(5), ended, is_newer_here=is_newer_here)
+def test_what_is_not_the_newest_here_stays(
+    accepted: Ballot, ended: Timestamp | None, *, is_newer_here: bool
+) -> None:
+    assert not may_forget(DECIDED, accepted, ended, is_newer_here=is_newer_here)
 
 
 def test_forgetting_before_every_replica_confirmed_brings_the_key_back() -> None:

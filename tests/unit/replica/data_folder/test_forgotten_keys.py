@@ -57,3 +57,10 @@ def test_what_was_asked_in_vain_since_a_key_was_forgotten_is_kept() -> None:
     held = [source for source in relevant(KEY, found, cluster((3, 3))) if source.state(KEY) is not None]
     [made] = [effect.state for effect in union(KEY, held) if isinstance(effect, PutState)]
     assert (made.accepted, made.summary) == (later, Summary())
+
+
+def test_what_a_store_of_now_holds_was_not_forgotten_whatever_a_backup_lacks() -> None:
+    """A put that is fenced is decided by a recovery, above a floor that says nothing of it: r3's backup is of before."""
+    found = sources([DECIDED])
+    assert relevant(KEY, found, cluster((3, 3)), current=["r1", "r2", "r4"]) == list(found.values())
+    assert len(relevant(KEY, found, cluster((3, 3)), current=["r1", "r2", "r3"])) == 3, "r4's is the backup"

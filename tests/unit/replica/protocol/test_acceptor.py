@@ -32,6 +32,8 @@ from quorate.timestamps.timestamp import INFINITY, Timestamp, make
 
 NAME, CELL = "queue/q", "dictionary/d/k"
 NOW_US = 1_000_000_000
+LATER_US = NOW_US + 100
+"""What `at` gives for numbers up to here has passed by then."""
 
 
 def at(us: int, site: str = "c") -> Timestamp:
@@ -355,10 +357,13 @@ def test_what_makes_no_sense_is_refused(request_: Request, sentence: str) -> Non
 def test_a_collected_key_is_forgotten_and_late_messages_meet_the_floor() -> None:
     replica = Replica()
     replica.append(entry(1), entry(5, None), name=CELL)
-    replica.ask(Commit(CELL, tombstone=at(5)))
+    replica.ask(Commit(CELL, ballot(7), at(5), tombstone=at(5)), now_us=LATER_US)
     assert replica.times(CELL) == [at(1), at(5)], "it is not decided"
     replica.ask(Commit(CELL, ballot(7), at(5), Summary(at(5))))
-    assert isinstance(replica.ask(Commit(CELL, tombstone=at(5))), Committed)
+    told = replica.ask(Commit(CELL, ballot(7), at(5), tombstone=at(5)), now_us=LATER_US)
+    assert told == Committed(Status(fence=at(7), promised=at(7), floor=at(7))), (
+        "as of one that was never known"
+    )
     assert replica.store.objects() == []
     assert replica.append(entry(1), entry(5, None), entry(7), entry(8), name=CELL) == (
         False,
@@ -372,17 +377,30 @@ def test_a_key_that_keeps_its_events_is_not_forgotten() -> None:
     replica = Replica()
     replica.ask(Accept(CELL, ballot(7), Summary(at(5)), event="Cas(1, null);Ok()"), keeps_events=True)
     replica.ask(Commit(CELL, ballot(7), at(5)), keeps_events=True)
-    replica.ask(Commit(CELL, tombstone=at(5)), keeps_events=True)
+    replica.ask(Commit(CELL, ballot(7), at(5), tombstone=at(5)), now_us=LATER_US, keeps_events=True)
     assert len(replica.store.events(CELL)) == 1
-    replica.ask(Commit(CELL, tombstone=at(5)))
+    replica.ask(Commit(CELL, ballot(7), at(5), tombstone=at(5)), now_us=LATER_US)
     assert replica.store.objects() == []
+
+
+def test_a_deletion_that_was_decided_again_since_is_not_forgotten_for_the_older_decision() -> None:
+    """The newer one has ended what another replica may have accepted in between, and was not held for long."""
+    replica = Replica()
+    replica.ask(Commit(CELL, ballot(7), at(5), Summary(at(5))))
+    replica.ask(Accept(CELL, ballot(8), Summary(at(5))))
+    told = replica.ask(Commit(CELL, ballot(7), at(5), tombstone=at(5)), now_us=LATER_US)
+    assert told.status.accepted == ballot(8)
+    replica.ask(Commit(CELL, tombstone=at(5)), now_us=LATER_US)
+    assert replica.store.state(CELL) is not None, "it is of a release that named no decision"
+    replica.ask(Commit(CELL, ballot(8), at(5), tombstone=at(5)), now_us=LATER_US)
+    assert replica.store.state(CELL) is None
 
 
 def test_a_decision_that_rests_on_more_than_the_floor_is_of_no_forgotten_life() -> None:
     """Another key's floor lies between its term and its horizon."""
     replica = Replica()
     replica.ask(Commit("dictionary/d/other", ballot(7), at(5), Summary(at(5))))
-    replica.ask(Commit("dictionary/d/other", tombstone=at(5)))
+    replica.ask(Commit("dictionary/d/other", ballot(7), at(5), tombstone=at(5)), now_us=LATER_US)
     replica.ask(Commit(CELL, ballot(6), at(6), Summary(at(6))))
     assert replica.store.state(CELL) is None
     replica.ask(Commit(CELL, ballot(6), at(8), Summary(at(8))))
@@ -394,8 +412,9 @@ def test_a_decision_that_rests_on_more_than_the_floor_is_of_no_forgotten_life() 
 def test_a_deletion_that_something_newer_follows_is_not_collected() -> None:
     replica = Replica()
     replica.append(entry(5, None), entry(6), name=CELL)
-    replica.ask(Commit(CELL, tombstone=at(5)))
-    assert replica.times(CELL) == [at(5), at(6)]
+    replica.ask(Commit(CELL, ballot(7), at(5), Summary(at(5))))
+    replica.ask(Commit(CELL, ballot(7), at(5), tombstone=at(5)), now_us=LATER_US)
+    assert replica.times(CELL) == [at(6)]
 
 
 @pytest.mark.parametrize("name", [NAME, CELL])
@@ -404,20 +423,21 @@ def test_what_was_decided_on_nothing_is_forgotten_with_what_it_refuses(name: str
     replica = Replica()
     replica.ask(Accept(name, ballot(5), NOTHING))
     replica.ask(Commit(name, ballot(5)))
-    replica.ask(Commit(name, tombstone=at(4)))
+    replica.ask(Commit(name, ballot(4), tombstone=at(4)), now_us=LATER_US)
     assert replica.store.state(name) is not None, "it is another one"
-    replica.ask(Commit(name, tombstone=at(5)))
+    replica.ask(Commit(name, ballot(5), tombstone=at(5)), now_us=LATER_US)
     assert replica.store.state(name) is None
     assert replica.ask(Accept(name, ballot(5, 9), Summary(at(3)))).refused
     assert replica.append(entry(5), entry(6), name=name) == (False, True)
 
 
 @pytest.mark.parametrize("is_floor_ahead", [True, False])
+@pytest.mark.parametrize("ahead_us", [1_000, 3600 * 1_000_000])
 def test_what_was_promised_ahead_of_time_is_not_forgotten_before_lest_the_floor_be_ahead(
-    *, is_floor_ahead: bool
+    ahead_us: int, *, is_floor_ahead: bool
 ) -> None:
-    """A term of a front end whose clock was ahead for a moment, as this replica's was. Where the floor is ahead already, nothing more is lost."""
-    ahead_us = 3600 * 1_000_000
+    """A term of a front end whose clock was ahead for a moment, as this replica's was; or a little ahead, as every caller may ask. Where the floor is
+    ahead already, nothing more is lost."""
     replica = Replica()
     replica.ask(Commit(CELL, ballot(7), at(5), Summary(at(5))))
     replica.ask(Collect(CELL, ballot=ballot(ahead_us, 0)), now_us=NOW_US + ahead_us)
@@ -425,9 +445,10 @@ def test_what_was_promised_ahead_of_time_is_not_forgotten_before_lest_the_floor_
         replica.ask(Append("queue/other", (entry(1),)))
         replica.store.apply(Forget("queue/other", at(ahead_us)))
     assert replica.store.state(CELL) is not None
-    replica.ask(Commit(CELL, tombstone=at(5)))
+    tombstone = Commit(CELL, ballot(7), at(5), tombstone=at(5))
+    replica.ask(tombstone, now_us=LATER_US)
     assert (replica.store.state(CELL) is None) is is_floor_ahead
-    replica.ask(Commit(CELL, tombstone=at(5)), now_us=NOW_US + ahead_us)
+    replica.ask(tombstone, now_us=NOW_US + ahead_us)
     assert replica.store.state(CELL) is None
     assert replica.store.floor() == at(ahead_us)
 
@@ -436,7 +457,7 @@ def test_what_was_decided_on_nothing_stays_where_an_item_came_since() -> None:
     replica = Replica()
     replica.ask(Accept(NAME, ballot(5), NOTHING))
     replica.append(entry(3))
-    replica.ask(Commit(NAME, tombstone=at(5)))
+    replica.ask(Commit(NAME, ballot(5), tombstone=at(5)), now_us=LATER_US)
     assert replica.times() == [at(3)]
 
 

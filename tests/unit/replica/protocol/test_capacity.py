@@ -18,7 +18,7 @@ from quorate.timestamps.ballot import make_ballot
 from quorate.timestamps.timestamp import ZERO, Timestamp, make
 from tests.unit.replica.conftest import one_replica
 
-CAPACITY = Capacity(objects_max=2, log_entries_max=3, disk_bytes_max=1000, disk_free_min=100)
+CAPACITY = Capacity(objects_max=10, log_entries_max=3, disk_bytes_max=1000, disk_free_min=100)
 ROOM = Use(objects=1, disk_bytes=999, disk_free=100, longest=0)
 
 ONE, TWO, LONG = Value("1"), Value("22"), Value("333")
@@ -55,8 +55,9 @@ class Held:
         return self._use
 
 
-OBJECTS = Use(2, 0, 10_000, 0)
-BEYOND = Use(3, 0, 10_000, 0)
+OBJECTS = Use(10, 0, 10_000, 0)
+FAR_BEYOND = Use(15, 0, 10_000, 0)
+BEYOND = Use(11, 0, 10_000, 0)
 DISK = Use(0, 1000, 10_000, 0)
 FREE = Use(0, 0, 99, 0)
 FAR = Use(0, 1100, 10_000, 0)
@@ -112,10 +113,13 @@ HARDLY_FREE = Use(0, 0, 49, 0)
         (Accept("queue/new", make_ballot(at(1), 0), Summary(at(1), ONE)), LITTLE_FREE, "disk-full"),
         (Commit("queue/old", make_ballot(at(1), 0), summary=Summary(at(1), LONG)), FAR, "disk-full"),
         (Commit("queue/new", make_ballot(at(1), 0), summary=Summary(at(1), ONE)), FAR, "disk-full"),
-        (Commit("queue/new", make_ballot(at(1), 0), summary=NOTHING), FAR, "disk-full"),
+        (Commit("queue/new", make_ballot(at(1), 0), summary=NOTHING), FAR, None),
+        (Commit("queue/new", make_ballot(at(1), 0), summary=NOTHING), FARTHER, "disk-full"),
         (Commit("queue/old", make_ballot(at(1), 0), summary=NOTHING), DISK, None),
         (Commit("queue/new", make_ballot(at(1), 0), summary=NOTHING), OBJECTS, None),
-        (Commit("queue/new", make_ballot(at(1), 0), summary=NOTHING), BEYOND, "too-many-objects"),
+        (Commit("queue/new", make_ballot(at(1), 0), summary=NOTHING), BEYOND, None),
+        (Commit("queue/new", make_ballot(at(1), 0), summary=NOTHING), FAR_BEYOND, "too-many-objects"),
+        (Commit("queue/new", make_ballot(at(1), 0), summary=Summary(at(1), ONE)), BEYOND, "too-many-objects"),
         (Commit("queue/new", complete=(at(1),)), OBJECTS, None),
     ],
 )
@@ -126,7 +130,7 @@ def test_only_what_is_new_is_refused(request_: Request, use: Use, reason: str | 
 
 def test_the_alarm_names_what_is_nearly_used_up() -> None:
     used = shares(Use(objects=1, disk_bytes=800, disk_free=1000, longest=3), CAPACITY)
-    assert used == {"objects-max": 0.5, "log-entries-max": 1.0, "disk-bytes-max": 0.8, "disk-free-min": 0.1}
+    assert used == {"objects-max": 0.1, "log-entries-max": 1.0, "disk-bytes-max": 0.8, "disk-free-min": 0.1}
     assert alarm(used).endswith("log-entries-max (100% used), disk-bytes-max (80% used)")
     assert alarm(shares(Use(0, 0, 10_000, 0), CAPACITY)) == ""
 

@@ -321,9 +321,17 @@ def test_a_deletion_that_all_have_held_for_a_window_is_forgotten() -> None:
     stage.answer_all(holding(is_old=True), "r1", "r2")
     assert isinstance(stage.open_to("r3"), Collect), "a quorum is not enough"
     stage.answer("r3", FORGOTTEN)
-    assert stage.open_to("r1") == Commit(KEY, tombstone=DELETION.t)
+    assert stage.open_to("r1") == Commit(KEY, DECIDED_BY, DELETION.t, tombstone=DELETION.t)
     stage.answer_all(Committed(Status()), *REPLICAS)
     assert (stage.result.result, stage.result.event_class) == (True, "Collect/Ok")
+
+
+def test_where_a_replica_has_something_newer_by_then_the_deletion_is_kept() -> None:
+    stage = burying()
+    stage.answer_all(holding(is_old=True), *REPLICAS)
+    stage.answer_all(Committed(Status()), "r1", "r2")
+    stage.answer("r3", Committed(Status(accepted=ballot(LONG_AGO + 2))))
+    assert (stage.result.result, stage.result.event_class) == (False, "Collect/Kept")
 
 
 def test_a_deletion_that_is_in_the_log_is_decided_first() -> None:
@@ -399,7 +407,7 @@ def nothing_decided(at: Ballot, *, is_old: bool, committed: Ballot | None = None
 def test_what_was_decided_on_nothing_is_forgotten_once_all_have_held_that_for_a_window(name: str) -> None:
     stage = burying(name)
     stage.answer_all(nothing_decided(NOTHING_AT, is_old=True), *REPLICAS)
-    assert stage.open_to("r1") == Commit(name, tombstone=term_of(NOTHING_AT))
+    assert stage.open_to("r1") == Commit(name, NOTHING_AT, tombstone=term_of(NOTHING_AT))
     stage.answer_all(Committed(Status()), *REPLICAS)
     assert (stage.result.result, stage.result.event_class) == (True, "Collect/Ok")
 
