@@ -232,12 +232,7 @@ def checked(document: ClusterDocument) -> ClusterDocument:
     _check_replicas(document)
     if (problem := document.limits.problem()) is not None:
         raise BadCluster(f"[limits]: {problem}")
-    clock = document.clock
-    errors_s = (clock.replica_error_s, clock.front_end_error_s or 0.0)
-    if not all(0 <= error_s < math.inf for error_s in errors_s) or not 0 < clock.offset_max_s < math.inf:
-        raise BadCluster(
-            "[clock]: errors must not be negative, offset_max_s must be above zero, and all be finite"
-        )
+    _check_clock(document.clock)
     if len(document.choices) > CHOICES_MAX:
         raise BadCluster(f"[[choices]]: at most {CHOICES_MAX} of them")
     _check_types(document.own_types, is_given=document.types is not UNSET)
@@ -245,6 +240,17 @@ def checked(document: ClusterDocument) -> ClusterDocument:
         _check_rule(document, number, rule)
     _check_shadowed(document)
     return document
+
+
+def _check_clock(clock: ClockSettings) -> None:
+    for name, error_s in {
+        "replica_error_s": clock.replica_error_s,
+        "front_end_error_s": clock.front_end_error_s,
+    }.items():
+        if error_s is not None and not 0 <= error_s < math.inf:
+            raise BadCluster(f"[clock]: {name} is {error_s}: use 0 or more seconds")
+    if not 0 < clock.offset_max_s < math.inf:
+        raise BadCluster(f"[clock]: offset_max_s is {clock.offset_max_s}: use more than 0 seconds")
 
 
 def _check_types(types: Mapping[str, str], *, is_given: bool) -> None:

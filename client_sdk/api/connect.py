@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from opentelemetry.trace import TracerProvider
 
 DEADLINE_S: Final = 5.0
+"""What an operation gets where nobody says otherwise, and the cluster allows it."""
 TRACES: Final = "QUORATE_TRACES"
 """The environment's variable for the URL of a collector of traces."""
 _HOST_AND_PORT: Final = re.compile(r"[A-Za-z0-9.-]+:[0-9]+")
@@ -45,7 +46,7 @@ class Recipe(Struct, frozen=True):
     cluster: Cluster
     endpoints: Mapping[str, str]
     token: str | None
-    deadline_s: float
+    deadline_s: float | None
     tls: ClientTls = SYSTEM_TRUST
     forward: bool = True
     tracer_provider: "TracerProvider | None" = None
@@ -58,7 +59,10 @@ class Recipe(Struct, frozen=True):
     async def client(self, history: History | None, document: ClusterDocument | None = None) -> AsyncClient:
         """A client of its own, on the running event loop; of `document` when it is known already."""
         document = document or await self._document()
-        check_deadline(self.deadline_s, document.limits)
+        deadline_s = self.deadline_s
+        if deadline_s is None:
+            deadline_s = min(DEADLINE_S, document.limits.deadline_s_max)
+        check_deadline(deadline_s, document.limits)
         urls = _urls(document, self.endpoints)
         transport = HttpTransport(
             urls, token=self.token, body_bytes_max=document.limits.message_bytes_max, tls=self.tls
@@ -72,7 +76,7 @@ class Recipe(Struct, frozen=True):
         )
         if self.tracer_provider is not None or self.traces:
             driver.follow(_tracing(self.tracer_provider, self.traces))
-        return AsyncClient(document, driver, deadline_s=self.deadline_s, history=history)
+        return AsyncClient(document, driver, deadline_s=deadline_s, history=history)
 
     async def _document(self) -> ClusterDocument:
         if isinstance(self.cluster, ClusterDocument):
@@ -82,7 +86,7 @@ class Recipe(Struct, frozen=True):
             return await fetch_cluster(
                 place,
                 token=self.token,
-                timeout_s=self.deadline_s,
+                timeout_s=DEADLINE_S if self.deadline_s is None else self.deadline_s,
                 tls=self.tls,
                 endpoints=self.endpoints,
             )
@@ -126,7 +130,7 @@ def connect(
     token: str | None = None,
     tls: ClientTls | None = None,
     history: str | os.PathLike[str] | History | None = None,
-    deadline_s: float = DEADLINE_S,
+    deadline_s: float | None = None,
     forward: bool = True,
     tracer_provider: "TracerProvider | None" = None,
 ) -> Client:
@@ -135,7 +139,7 @@ def connect(
     `endpoints` maps replica ids to URLs that override the document's (proxies, tunnels); `token` is the bearer token of
     replicas that want one; `tls` says whom to trust at https:// URLs, and which certificate to show (left out: what the
     system trusts, and none); `history` is a file to which every operation is recorded; `deadline_s` is what an operation
-    gets, in seconds, unless a call says otherwise. With `forward` False this client decides all its operations itself:
+    gets, in seconds, unless a call says otherwise (left out: 5, or the cluster's deadline_s_max where that is less). With `forward` False this client decides all its operations itself:
     slower where many processes take from one queue, but no dequeue's outcome hangs on one replica's life.
     `tracer_provider` (of OpenTelemetry, extra `otel`) has every operation traced across the replicas; left out, the URL of a
     collector in QUORATE_TRACES has, else nothing is.
@@ -153,7 +157,7 @@ def connect_async(
     token: str | None = None,
     tls: ClientTls | None = None,
     history: str | os.PathLike[str] | History | None = None,
-    deadline_s: float = DEADLINE_S,
+    deadline_s: float | None = None,
     forward: bool = True,
     tracer_provider: "TracerProvider | None" = None,
 ) -> Connecting:
@@ -172,7 +176,7 @@ def _recipe(
     cluster: Cluster,
     endpoints: Mapping[str, str] | None,
     token: str | None,
-    deadline_s: float,
+    deadline_s: float | None,
     tls: ClientTls | None,
     forward: bool,
 ) -> Recipe:

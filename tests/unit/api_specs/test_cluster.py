@@ -97,8 +97,9 @@ def test_memory_covers_a_repeat_that_takes_long_and_clocks_that_are_behind_and_a
         (GOOD.replace("votes = 2", "votes = -1"), "votes must be 0 to 1000, not -1"),
         (GOOD.replace("votes = 2", "votes = 1001"), "votes must be 0 to 1000, not 1001"),
         (GOOD + "[limits]\nwait_s_max = 26.0", r"\[limits\]: wait_s_max must be at most deadline_s_max"),
-        (GOOD + "[clock]\nreplica_error_s = -1.0", r"\[clock\]: errors must not be negative"),
-        (GOOD + "[clock]\noffset_max_s = 0.0", "offset_max_s must be above zero"),
+        (GOOD + "[clock]\nreplica_error_s = -1.0", r"\[clock\]: replica_error_s is -1\.0: use 0 or more"),
+        (GOOD + "[clock]\nfront_end_error_s = inf", r"\[clock\]: front_end_error_s is inf: use 0"),
+        (GOOD + "[clock]\noffset_max_s = 0.0", r"\[clock\]: offset_max_s is 0\.0: use more than 0"),
         (GOOD + '[[choices]]\nobjects = "stack/*"', r"\[\[choices\]\] 1: 'stack/\*' must start with one of"),
         (
             GOOD + '[[choices]]\nobjects = "queue/*"\nclasses = { "Push/Ok" = [0, 1] }',

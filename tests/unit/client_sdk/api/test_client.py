@@ -282,6 +282,15 @@ def test_connect_says_what_is_wrong(options: dict[str, Any], error: type[Excepti
     assert threading.active_count() == before, "no thread is left behind"
 
 
+def test_a_cluster_that_allows_less_than_the_default_gives_what_it_allows() -> None:
+    limits = Limits(deadline_s_max=0.5, wait_s_max=0.5)
+    with connect(document_of("r1", "r2", limits=limits)) as client:  # Nobody listens there.
+        began_s = time.monotonic()
+        with pytest.raises(Unavailable):
+            client.register("r").read()
+        assert time.monotonic() - began_s < PATIENT_S
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
