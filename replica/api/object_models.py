@@ -178,7 +178,7 @@ class QuorumHealth(BaseModel):
 
 
 class WaitingTombstones(BaseModel):
-    """What came to nothing before the retry window: deleted keys, and objects asked for in vain under an idempotency key. It goes once every replica has confirmed that."""
+    """What came to nothing before the retry window: deleted keys, and objects known only by failed operations with an idempotency key. It goes once every replica has confirmed that."""
 
     waiting: int = Field(description="How many this replica holds, as of its last look at each", examples=[1])
     oldest_s: float | None = Field(

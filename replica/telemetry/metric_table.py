@@ -103,7 +103,7 @@ METRICS: Final[Mapping[str, Metric]] = {
     "quorate_tombstones_waiting": Metric(
         "gauge",
         (),
-        "Deleted keys, and objects asked for in vain under an idempotency key, that wait until every replica has confirmed that.",
+        "Deleted keys, and objects known only by failed operations with an idempotency key, that wait until every replica has confirmed that.",
     ),
     "quorate_tombstone_age_seconds": Metric("gauge", (), "Age of the oldest of them; 0 where none waits."),
     "quorate_tombstones_held_up": Metric(
