@@ -301,17 +301,16 @@ def _check_replicas(document: ClusterDocument) -> None:
 
 
 def _check_rule(document: ClusterDocument, number: int, rule: ChoiceRule) -> None:
-    if rule.objects.count("/") > 1:
-        adt, name, *_ = rule.objects.split("/")
-        raise BadCluster(
-            f"[[choices]] {number}: {rule.objects!r} matches nothing: a rule holds for an object, and for a dictionary with all its keys: "
-            f"write {adt}/{name}"
-        )
     adts = [name for name in document.specifications if rule.covers(name)]
     if not adts:
         known = ", ".join(document.specifications)
         raise BadCluster(
             f"[[choices]] {number}: {rule.objects!r} must start with one of {known}, as queue/jobs-*"
+        )
+    if not covers(rule.objects, rule.objects, document.specifications):
+        advice = "/".join(rule.objects.split("/")[:2])
+        raise BadCluster(
+            f"[[choices]] {number}: {rule.objects!r} matches no object (a dictionary's rule holds for all its keys): write {advice}, or remove it"
         )
     for name in adts:
         try:

@@ -15,6 +15,7 @@ from ..adts.types.catalogue import SPECIFICATIONS
 from ..quorums.choices.system_choice import SystemQuorum
 from ..quorums.systems.tally import Quorum, VoteCount
 from .cluster import ChoiceRule, ClusterDocument
+from .patterns import covers
 
 TOLD_MAX: Final = 4
 """Differences that a sentence names."""
@@ -100,7 +101,7 @@ def _of_members(before: Mapping[str, int], now: Mapping[str, int]) -> Iterator[s
 
 
 def _of_rules(before: Configuration, now: Configuration) -> Iterator[str]:
-    old, new = ({rule.objects: rule for rule in each.rules} for each in (before, now))
+    old, new = ({rule.objects: rule for rule in _asked(each)} for each in (before, now))
     known = types_in(before)
     for name in sorted(known - types_in(now) - SPECIFICATIONS.keys()):
         yield f"[types] lacks {name}, a type then"
@@ -116,6 +117,18 @@ def _of_rules(before: Configuration, now: Configuration) -> Iterator[str]:
         is_same_sum = name != _WITHOUT_RULE or before.members == now.members
         if name in old and is_same_sum:
             yield from _of_rule(old[name], rule)
+
+
+def _asked(configuration: Configuration) -> Iterator[RuleInForce]:
+    """The rules that some object can meet. Releases of before took others without a word: a new document must leave them out."""
+    adts = types_in(configuration)
+    for number, rule in enumerate(configuration.rules):
+        earlier = (other.objects for other in configuration.rules[:number])
+        is_met = covers(rule.objects, rule.objects, adts) and not any(
+            covers(each, rule.objects, adts) for each in earlier
+        )
+        if is_met or rule.objects == _WITHOUT_RULE:
+            yield rule
 
 
 def _of_rule(before: RuleInForce, now: RuleInForce) -> Iterator[str]:

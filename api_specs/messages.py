@@ -91,7 +91,8 @@ class Commit(
     """It is decided: the summary under `ballot`; and complete: the entries with the timestamps `complete`.
 
     `summary` comes along for a replica that may not have accepted it.
-    `tombstone` (`buried` in the message) is the timestamp of a deletion, or the term that decided on nothing, that every replica has: the object may be forgotten (tombstones).
+    `tombstone` (`buried` in the message) is the timestamp of a deletion, or the term that decided on nothing: every replica has held the decision of
+    `ballot`, by which the object came to nothing, for the retry window, and it may be forgotten where none is newer.
     """
 
     object: str

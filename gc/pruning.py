@@ -204,7 +204,7 @@ class Pruning:
             self._ripe.push(name, mono_s + windows * self._window_s)
 
     def _look(self, store: Store, name: str) -> bool:
-        ended = None if self._is_kept(name) else ended_here(store, name)
+        ended = ended_here(store, name)
         self._tombstones.note(name, ended)
         return ended is not None
 
@@ -253,6 +253,8 @@ class Pruning:
 
     def _note_ended(self, name: str, mono_s: float) -> None:
         """A dead replica may fill these lists for long, which must not hold up the others."""
+        if self._is_kept(name):
+            return
         waits = self._ripe if name in self._ripe else self._young
         if name in waits or len(self._young) + len(self._ripe) < WAITING_MAX:
             waits.push(name, mono_s + self._window_s * AGAIN)
@@ -303,7 +305,7 @@ def ended_here(store: Store, name: str) -> Timestamp | None:
     if ended is None and not is_key:
         return None
     newest = store.below(name, INFINITY)
-    if newest is None or newest <= state.summary.horizon:
+    if newest is None or newest <= max(state.summary.horizon, state.collected):
         return ended
     return newest if is_key and store.wanted(name, [newest])[0].entry.value is None else None
 

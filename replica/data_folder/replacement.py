@@ -174,28 +174,36 @@ def agreed(held: Sequence[Reservation], current: Sequence[Reservation]) -> Reser
 def relevant(
     name: str, sources: Mapping[str, Log], document: ClusterDocument, current: Collection[str] = ()
 ) -> list[Log]:
-    """The sources to go by: all of them, but where a dictionary's key was deleted, and forgotten by sources that are newer than those that still
-    have a value of it. Then it is the newer ones, which may know what came later: that somebody asked for it in vain.
+    """The sources to go by: the `current` ones, for stores of one moment never contradict each other, and every backup but those in which lies
+    what was deleted, and forgotten, since."""
+    return [
+        source
+        for id, source in sources.items()
+        if id in current or adt_of(name) != "dictionary" or not _was_forgotten(name, id, sources, document)
+    ]
 
-    Stores of one moment never need it: a deletion is forgotten only once all have it. So what one of the `current` ones has was not forgotten, and
-    a backup beside them says nothing of what it lacks. Backups are of several moments. Who forgot a key has a floor above all that was in it;
-    so may have who never had it. When those without it hold a final quorum of Delete, and all others none of what set its value, one
-    of those without it had what was complete, and forgot it: it was deleted.
+
+def _was_forgotten(name: str, id: str, sources: Mapping[str, Log], document: ClusterDocument) -> bool:
+    """Whether what this source has of a dictionary's key was deleted, and forgotten, before some others were made.
+
+    Who forgot a key has a floor above all that was in it, and so has what he hears of the key later. So may have who never had it. When those with
+    such a floor hold a final quorum of Delete, and all others none of what may have set the value, one of them had what was complete, and forgot
+    it; that takes a deletion which all have held. What is not newer, though above a floor, may be the same: a put that was fenced is decided later.
     """
-    everyone = list(sources.values())
-    if adt_of(name) != "dictionary":
-        return everyone
-    holders = {id: newest for id, source in sources.items() if (newest := _newest(source, name)) is not None}
-    if not holders or len(holders) == len(sources) or any(id in holders for id in current):
-        return everyone
-    upto = max(holders.values())
-    without = [id for id, source in sources.items() if id not in holders and source.floor() >= upto]
+    if (newest := _newest(sources[id], name)) is None:
+        return False
+    later = [other for other, source in sources.items() if other != id and _is_later(source, name, newest)]
     choice = document.choice_of(name)
-    others = choice.votes.keys() - set(without)
-    setting = {each for id in holders for each in _setting(sources[id], name)}
-    can_have_set = any(choice.final_of(each).is_met_by(others) for each in setting)
-    is_forgotten = choice.final_of("Delete/Ok").is_met_by(without) and not can_have_set
-    return [source for id, source in sources.items() if id not in holders] if is_forgotten else everyone
+    others = choice.votes.keys() - set(later)
+    can_have_set = any(choice.final_of(each).is_met_by(others) for each in _setting(sources[id], name))
+    return choice.final_of("Delete/Ok").is_met_by(later) and not can_have_set
+
+
+def _is_later(source: Log, name: str, newest: Timestamp) -> bool:
+    """Whether all that the source has of the key, or would take in, is newer than that, and of a later life if that was forgotten."""
+    state, held = source.state(name), _newest(source, name)
+    floor = source.floor() if state is None else state.floor
+    return floor >= newest and (held is None or held > newest)
 
 
 def _setting(source: Log, name: str) -> tuple[str, ...]:

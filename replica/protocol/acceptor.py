@@ -245,7 +245,7 @@ def _commit(request: Commit, state: ObjectState, log: Log, now_us: int, keeps_ev
 
 
 def _is_collectable(decided: Ballot, state: ObjectState, log: Log) -> bool:
-    is_newer_here = bool(log.rows(state.name, state.summary.horizon, 1))
+    is_newer_here = bool(log.rows(state.name, max(state.summary.horizon, state.collected), 1))
     return may_forget(decided, state.accepted, state.ended(), is_newer_here=is_newer_here)
 
 

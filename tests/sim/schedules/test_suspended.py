@@ -6,7 +6,7 @@ import pytest
 
 from quorate.adts.log import Value
 from quorate.api_specs.cluster import ClockSettings
-from quorate.api_specs.messages import Append, Batch, Collect
+from quorate.api_specs.messages import Accept, Append, Batch, Collect
 from quorate.client_sdk.protocol.core.values import (
     CompareAndSet,
     Dequeue,
@@ -98,10 +98,15 @@ def test_an_answer_from_before_a_burial_is_none_for_a_machine_that_was_suspended
     hand.judge()
 
 
-def test_a_backup_brings_no_forgotten_key_back_though_somebody_has_asked_for_it_since() -> None:
-    """A compare-and-set that fails leaves the key known, with promises, and without a value."""
+@pytest.mark.parametrize("put", [PutIfAbsent(KEY, X), Write(KEY, X)])
+@pytest.mark.parametrize("since", ["compared in vain", "accepted by one, and ended"])
+def test_a_backup_brings_no_forgotten_key_back_though_somebody_has_asked_for_it_since(
+    put: PutIfAbsent | Write, since: str
+) -> None:
+    """A compare-and-set that fails leaves the key known, with promises, and without a value. Or r2 alone has accepted a value, which a failed one under
+    a key ended at r3 and the store that is lost."""
     hand = Played()
-    hand.ask("f1", PutIfAbsent(KEY, X))
+    hand.ask("f1", put)
     hand.carry_commits("f1", *hand.replicas)
     backup = copy.deepcopy(hand.replicas["r1"].store)
     hand.ask("f2", Write(KEY, None))
@@ -109,14 +114,22 @@ def test_a_backup_brings_no_forgotten_key_back_though_somebody_has_asked_for_it_
     hand.grow_old()
     hand.ripen(KEY)
     hand.bury(KEY)
-    assert hand.ask("f3", CompareAndSet(KEY, Y, X)) is False
-    hand.carry_commits("f3", *hand.replicas)
+    if since == "compared in vain":
+        assert hand.ask("f3", CompareAndSet(KEY, Y, X)) is False
+        hand.carry_commits("f3", *hand.replicas)
+    else:
+        hand.start("f3", PutIfAbsent(KEY, Y), "set")
+        hand.go_until(Accept, "f3", "r2", "r3")
+        hand.reach("f3", "r2")
+        hand.vanish("f3")
+        hand.at("f5", CompareAndSet(KEY, X, Y, key="k"), "r1", "r3")
+        hand.vanish("f5")
     sources = {"r1": backup, "r2": hand.replicas["r2"].store, "r3": hand.replicas["r3"].store}
     made = InMemoryReplica(hand.document, "r1")
     made.store._floor = max(each.floor() for each in sources.values())
-    _apply(made.store, KEY, union(KEY, relevant(KEY, sources, hand.document)))
+    _apply(made.store, KEY, union(KEY, relevant(KEY, sources, hand.document, current=("r2", "r3"))))
     hand.replicas["r1"] = made
-    for other in ("r2", "r3"):
+    for other in ("r3", "r2"):
         hand.at(f"reads{other}", Read(KEY), "r1", other)
     hand.judge()
 

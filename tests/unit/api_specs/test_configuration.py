@@ -106,3 +106,17 @@ def test_an_event_class_of_another_release_is_no_difference() -> None:
     classes = {name: each for name, each in now.rules[0].quorums["queue"].items() if name != "Peek/Ok"}
     before = replace(now, rules=(replace(now.rules[0], quorums={"queue": classes}), *now.rules[1:]))
     assert difference(before, now) == difference(now, before) == ""
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        ("dictionary/users/*", "queue/*"),
+        ("queue/*", "queue/jobs"),
+        ("queue/*", "queue/jobs", "dictionary/users/*"),
+    ],
+)
+def test_a_rule_that_no_object_met_may_be_left_out(rules: tuple[str, ...]) -> None:
+    """Releases of before took it without a word, and this one refuses it: a cluster that has voted under it is to be updated."""
+    assert told(document(*map(ChoiceRule, rules)), document(ChoiceRule("queue/*"))) == ""
+    assert told(document(*map(ChoiceRule, rules)), document()) == "[[choices]] lacks queue/*, a rule then"

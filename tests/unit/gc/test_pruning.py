@@ -86,6 +86,18 @@ def test_what_is_to_keep_its_events_is_never_given_out() -> None:
     assert pruning.ended(store, 100, 9) == ["dictionary/d/other"]
 
 
+def test_what_is_to_keep_its_events_takes_no_places(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pruning_module, "WAITING_MAX", 10)
+    store = MemoryStore()
+    pruning = Pruning(Tombstones(), lag_s=LAG_S, window_s=WINDOW_S, is_kept=lambda name: name != CELL)
+    for number in range(50):
+        put(store, f"dictionary/kept/{number}", None)
+    put(store, CELL, None)
+    for second in (1, 100, 200):
+        step(pruning, store, second)
+    assert pruning.ended(store, 200, 9) == [CELL]
+
+
 def decided(name: str, deletion: Timestamp, promised: Timestamp = ZERO) -> PutState:
     decision = make_ballot(deletion, 1)
     return PutState(

@@ -28,7 +28,7 @@ from quorate.replica.protocol.log import Forget, ObjectState, PutState
 from quorate.replica.protocol.refusals import Bounds
 from quorate.simulation.world.store import MemoryStore
 from quorate.timestamps.ballot import NO_BALLOT, Ballot, make_ballot
-from quorate.timestamps.timestamp import INFINITY, Timestamp, make
+from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp, make
 
 NAME, CELL = "queue/q", "dictionary/d/k"
 NOW_US = 1_000_000_000
@@ -429,6 +429,16 @@ def test_what_was_decided_on_nothing_is_forgotten_with_what_it_refuses(name: str
     assert replica.store.state(name) is None
     assert replica.ask(Accept(name, ballot(5, 9), Summary(at(3)))).refused
     assert replica.append(entry(5), entry(6), name=name) == (False, True)
+
+
+def test_history_of_a_life_before_does_not_keep_what_was_decided_on_nothing() -> None:
+    """The others had forgotten the key when an operation under a key found nothing there."""
+    replica = Replica()
+    replica.append(entry(1), entry(5, None), name=CELL)
+    replica.ask(Commit(CELL, ballot(7), at(5), Summary(at(5))))
+    replica.ask(Commit(CELL, ballot(9), ZERO, NOTHING))
+    replica.ask(Commit(CELL, ballot(9), tombstone=at(9)), now_us=LATER_US)
+    assert replica.store.objects() == []
 
 
 @pytest.mark.parametrize("is_floor_ahead", [True, False])
