@@ -34,7 +34,7 @@ from ...api_specs.messages import (
     Window,
 )
 from ...api_specs.weights import weight
-from ...gc.collection import collected_by_commit, collected_by_completion, may_forget
+from ...gc.collection import collected_by_commit, collected_by_completion, ended_at, may_forget
 from ...timestamps.ballot import Ballot, term_of
 from ...timestamps.timestamp import INFINITY, ZERO, Timestamp, wall_us
 from .key_consensus import reserve
@@ -66,6 +66,26 @@ def handle(request: Request, log: Log, now_us: int, bounds: Bounds, keeps_events
     if effects and latest > highest and isinstance(request, (Accept, Commit)):
         effects.insert(0, Claim(latest))
     return reply, effects
+
+
+def without_room(request: Request, log: Log, now_us: int, bounds: Bounds) -> Handled | None:
+    """What a replica without room does instead of refusing: told that an object came to nothing which it does not know, it raises its floor above
+    that, and keeps nothing. It takes no older entry or decision of the object then, and all may forget it: else replicas that are full, each of
+    objects which others lack, would stay so. None for all else."""
+    if not isinstance(request, Commit) or request.summary is None or log.state(request.object) is not None:
+        return None
+    is_nothing = ended_at(request.object, request.summary, request.ballot) is not None
+    if not is_nothing or malformed(request, bounds.types) is not None:
+        return None
+    floor = max(term_of(request.ballot), request.summary.horizon, log.floor())
+    return _forget(request.object, floor, log, now_us)
+
+
+def _forget(name: str, floor: Timestamp, log: Log, now_us: int) -> Handled | None:
+    """None where the floor of all objects would be ahead of time, and whoever writes to a new one would have to wait."""
+    if wall_us(floor) > max(now_us, wall_us(log.floor())):
+        return None
+    return Committed(_status(_unknown(name, floor))), [Forget(name, floor)]
 
 
 def _handled(
@@ -237,10 +257,8 @@ def _commit(request: Commit, state: ObjectState, log: Log, now_us: int, keeps_ev
         after = replace(after, collected=collected)
     if request.tombstone > ZERO and _is_collectable(request.ballot, after, log):
         floor = max(after.fence, after.promised, term_of(after.accepted), request.tombstone, log.floor())
-        if wall_us(floor) <= max(now_us, wall_us(log.floor())):
-            return Committed(_status(_unknown(request.object, floor))), [Forget(request.object, floor)]
-        # One that was promised ahead of time stays until then: the floor of all objects would be ahead as well, and whoever writes to a new one
-        # would have to wait.
+        if (forgotten := _forget(request.object, floor, log, now_us)) is not None:
+            return forgotten
     return Committed(_status(after)), effects + _changed(state, after)
 
 

@@ -24,7 +24,6 @@ from ...api_specs.messages import (
     Row,
     Scan,
 )
-from ...gc.collection import ended_at
 from ...timestamps.timestamp import ZERO, Timestamp
 from .log import ObjectState
 
@@ -32,8 +31,7 @@ DECIDED_PERCENT: Final = 10
 """So far beyond the bounds go decisions that make a value larger, and those on objects that the replica lacks, for others may hold their
 entries, and these are to be taken out."""
 DELETED_PERCENT: Final = 50
-"""So far go deletions in objects that it has, and decisions that an object came to nothing: they make room, also where other decisions have taken it,
-for all replicas must have them before they forget it."""
+"""So far go deletions in objects that it has: they make room, also where decisions have taken it."""
 
 
 class Use(Struct, frozen=True):
@@ -78,7 +76,7 @@ def refused(request: Request, store: Holds, capacity: Capacity) -> Refused | Non
     if isinstance(request, (Scan, Changes)):
         return None
     known = store.state(request.object)
-    further = _further(capacity, DELETED_PERCENT if _ends(request) else DECIDED_PERCENT)
+    further = _further(capacity, DECIDED_PERCENT)
     if isinstance(request, (Accept, Commit)) and (size := _value_bytes(request.summary)):
         problem = _refused_disk(store.use(), further)
         if problem is not None and size > _bytes_here(request.object, known, store):
@@ -108,13 +106,6 @@ def _deletes(request: Append, store: Holds) -> bool:
     if request.entries and request.entries[0].value is not None:
         return False  # As most of them.
     return all(entry.value is None for entry in request.entries) and store.state(request.object) is not None
-
-
-def _ends(request: Request) -> bool:
-    """Whether it tells that an object came to nothing."""
-    if not isinstance(request, Commit) or request.summary is None:
-        return False
-    return ended_at(request.object, request.summary, request.ballot) is not None
 
 
 def _bytes_here(name: str, known: ObjectState | None, store: Holds) -> int:

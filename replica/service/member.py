@@ -20,7 +20,7 @@ from ...timestamps.clock import Now
 from ...timestamps.timestamp import ZERO, Timestamp
 from ..access.authorization import changes
 from ..data_folder.identity import Folder
-from ..protocol.acceptor import handle
+from ..protocol.acceptor import handle, without_room
 from ..protocol.ages import Ages
 from ..protocol.capacity import Use, refused, shares
 from ..protocol.log import Effect
@@ -242,11 +242,7 @@ class Member:
         for request in requests:
             if budget.is_spent:
                 break
-            effects: list[Effect] = []
-            reply: Reply | None = refused(request, store, self.capacity)
-            if reply is None:
-                keeps = not isinstance(request, (Scan, Changes)) and self.keeps_events(request.object)
-                reply, effects = handle(request, store, now_us, self._bounds, keeps)
+            reply, effects = self._handle_one(request, store, now_us)
             self.requests.note(request, reply, effects, store)
             if effects:
                 store.apply(effects)
@@ -258,6 +254,13 @@ class Member:
         incarnation = self.folder.incarnation
         whole = BatchReply(self.id, incarnation, store.clock, self.wall_us(), tuple(replies), self.began)
         return Sized(whole, budget.bytes)
+
+    def _handle_one(self, request: Request, store: Store, now_us: int) -> tuple[Reply, list[Effect]]:
+        keeps = not isinstance(request, (Scan, Changes)) and self.keeps_events(request.object)
+        if (full := refused(request, store, self.capacity)) is None:
+            return handle(request, store, now_us, self._bounds, keeps)
+        instead = None if keeps else without_room(request, store, now_us, self._bounds)
+        return (full, []) if instead is None else instead
 
     def perform(self, store: Store, request: Request) -> Reply:
         """The reply to a request of this replica's own, which is done as part of the transaction."""

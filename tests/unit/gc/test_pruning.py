@@ -4,7 +4,7 @@ import pytest
 
 from quorate.adts.log import Entry, Summary, Value
 from quorate.gc import pruning as pruning_module
-from quorate.gc.pruning import AGAIN, SOON, Pruning
+from quorate.gc.pruning import AGAIN, SOON, Pruning, ended_here
 from quorate.gc.tombstones import Tombstones
 from quorate.replica.protocol.log import ObjectState, PutRows, PutState
 from quorate.simulation.world.store import MemoryStore
@@ -96,6 +96,15 @@ def test_what_is_to_keep_its_events_takes_no_places(monkeypatch: pytest.MonkeyPa
     for second in (1, 100, 200):
         step(pruning, store, second)
     assert pruning.ended(store, 200, 9) == [CELL]
+
+
+def test_history_of_a_life_before_does_not_hide_that_nothing_was_decided_since() -> None:
+    """The others had forgotten the key, where this replica had only collected its put."""
+    _, store = started()
+    put(store, CELL, Value("1"), collected=at(1))
+    store.apply(PutState(ObjectState(CELL, accepted=make_ballot(at(9), 1), collected=at(1))))
+    store.commit()
+    assert ended_here(store, CELL) == at(9)
 
 
 def decided(name: str, deletion: Timestamp, promised: Timestamp = ZERO) -> PutState:

@@ -23,7 +23,7 @@ from quorate.api_specs.messages import (
     Window,
 )
 from quorate.gc.pruning import ANY_ARRIVAL
-from quorate.replica.protocol.acceptor import handle
+from quorate.replica.protocol.acceptor import handle, without_room
 from quorate.replica.protocol.log import Forget, ObjectState, PutState
 from quorate.replica.protocol.refusals import Bounds
 from quorate.simulation.world.store import MemoryStore
@@ -53,12 +53,12 @@ class Replica:
 
     def __init__(self, *, page: int = 100, page_bytes: int = 10_000) -> None:
         self.store = MemoryStore()
-        self._bounds = Bounds(
+        self.bounds = Bounds(
             offset_max_s=2.0, repeats_s=30.0, page_entries_max=page, page_bytes_max=page_bytes
         )
 
     def ask(self, request: Request, *, now_us: int = NOW_US, keeps_events: bool = False) -> Any:
-        reply, effects = handle(request, self.store, now_us, self._bounds, keeps_events)
+        reply, effects = handle(request, self.store, now_us, self.bounds, keeps_events)
         for effect in effects:
             self.store.apply(effect)
         self.store.commit()
@@ -439,6 +439,40 @@ def test_history_of_a_life_before_does_not_keep_what_was_decided_on_nothing() ->
     replica.ask(Commit(CELL, ballot(9), ZERO, NOTHING))
     replica.ask(Commit(CELL, ballot(9), tombstone=at(9)), now_us=LATER_US)
     assert replica.store.objects() == []
+
+
+@pytest.mark.parametrize(
+    ("told", "floor"),
+    [
+        (Commit(CELL, ballot(7), summary=NOTHING), at(7)),
+        (Commit(CELL, ballot(7), at(9), Summary(at(9))), at(9)),
+        (Commit(CELL, ballot(7), at(5), Summary(at(5), Value("1"))), None),
+        (Commit(NAME, ballot(7), at(5), Summary(at(5))), None),
+        (Commit(CELL, ballot(7), complete=(at(5),)), None),
+        (Commit(CELL, ballot(2_000), summary=NOTHING), None),
+        (Accept(CELL, ballot(7), NOTHING), None),
+    ],
+    ids=[
+        "nothing",
+        "deleted",
+        "is something",
+        "was something",
+        "no decision",
+        "ahead of time",
+        "not decided",
+    ],
+)
+def test_without_room_a_replica_takes_nothing_older_of_what_came_to_nothing(
+    told: Request, floor: Timestamp | None
+) -> None:
+    replica = Replica()
+    handled = without_room(told, replica.store, LATER_US, replica.bounds)
+    if floor is None:
+        assert handled is None
+        return
+    assert handled == (Committed(Status(fence=floor, promised=floor, floor=floor)), [Forget(CELL, floor)])
+    replica.ask(Accept(CELL, ballot(3), Summary(at(3), Value("1"))))
+    assert without_room(told, replica.store, LATER_US, replica.bounds) is None, "it knows the object"
 
 
 @pytest.mark.parametrize("is_floor_ahead", [True, False])

@@ -56,7 +56,6 @@ class Held:
 
 
 OBJECTS = Use(10, 0, 10_000, 0)
-FAR_BEYOND = Use(15, 0, 10_000, 0)
 BEYOND = Use(11, 0, 10_000, 0)
 DISK = Use(0, 1000, 10_000, 0)
 FREE = Use(0, 0, 99, 0)
@@ -113,12 +112,10 @@ HARDLY_FREE = Use(0, 0, 49, 0)
         (Accept("queue/new", make_ballot(at(1), 0), Summary(at(1), ONE)), LITTLE_FREE, "disk-full"),
         (Commit("queue/old", make_ballot(at(1), 0), summary=Summary(at(1), LONG)), FAR, "disk-full"),
         (Commit("queue/new", make_ballot(at(1), 0), summary=Summary(at(1), ONE)), FAR, "disk-full"),
-        (Commit("queue/new", make_ballot(at(1), 0), summary=NOTHING), FAR, None),
-        (Commit("queue/new", make_ballot(at(1), 0), summary=NOTHING), FARTHER, "disk-full"),
+        (Commit("queue/new", make_ballot(at(1), 0), summary=NOTHING), FAR, "disk-full"),
         (Commit("queue/old", make_ballot(at(1), 0), summary=NOTHING), DISK, None),
         (Commit("queue/new", make_ballot(at(1), 0), summary=NOTHING), OBJECTS, None),
-        (Commit("queue/new", make_ballot(at(1), 0), summary=NOTHING), BEYOND, None),
-        (Commit("queue/new", make_ballot(at(1), 0), summary=NOTHING), FAR_BEYOND, "too-many-objects"),
+        (Commit("queue/new", make_ballot(at(1), 0), summary=NOTHING), BEYOND, "too-many-objects"),
         (Commit("queue/new", make_ballot(at(1), 0), summary=Summary(at(1), ONE)), BEYOND, "too-many-objects"),
         (Commit("queue/new", complete=(at(1),)), OBJECTS, None),
     ],
