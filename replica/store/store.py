@@ -316,15 +316,17 @@ class Store:
             self._clock = timestamp
 
     def forget(self, name: str, floor: Timestamp) -> None:
-        """Delete the object and its log, and raise the floor."""
+        """Delete the object and its log, if the store knows it, and raise the floor."""
         self._flush()
         number = self._object(name).number
+        self.raise_floor(floor)
+        if not number:
+            return
         for sql in (statements.DELETE_OBJECT, statements.DELETE_LOG, statements.DELETE_EVENTS):
             self._database.write(sql, (number,))
         self._changed.forget(number)
         self._use.forgot(number)
         self._objects.pop(name)
-        self.raise_floor(floor)
 
     def raise_floor(self, floor: Timestamp) -> None:
         """Make `floor` the least fence and promise of objects that the store does not know."""
