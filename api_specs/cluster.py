@@ -22,7 +22,7 @@ from ..adts.types.catalogue import SPECIFICATIONS, TYPE_PATTERN, adt_of, kept_ty
 from ..quorums.choices.choice import BadChoice, Ordering, QuorumChoice
 from ..quorums.choices.system_choice import choice_of_events, choice_of_pair
 from .limits import REPLICAS_MAX, VOTES_MAX, Limits
-from .patterns import covers
+from .patterns import covers, is_met
 
 CHOICES_MAX: Final = 1000
 TYPES_MAX: Final = 100
@@ -307,11 +307,14 @@ def _check_rule(document: ClusterDocument, number: int, rule: ChoiceRule) -> Non
         raise BadCluster(
             f"[[choices]] {number}: {rule.objects!r} must start with one of {known}, as queue/jobs-*"
         )
-    if not covers(rule.objects, rule.objects, document.specifications):
-        advice = "/".join(rule.objects.split("/")[:2])
-        raise BadCluster(
-            f"[[choices]] {number}: {rule.objects!r} matches no object (a dictionary's rule holds for all its keys): write {advice}, or remove it"
+    if not is_met(rule.objects, document.specifications):
+        whole = "/".join(rule.objects.split("/")[:2])
+        advice = (
+            f"write {whole}, which holds for all its keys, or remove it"
+            if whole != rule.objects
+            else "remove it"
         )
+        raise BadCluster(f"[[choices]] {number}: {rule.objects!r} matches no object: {advice}")
     for name in adts:
         try:
             document.choice_by(rule, name)

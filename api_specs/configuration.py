@@ -4,7 +4,7 @@ Owns which parts these are, and how a difference is told. All else (URLs, limits
 while nothing runs. Pure.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 
 import msgspec
@@ -15,7 +15,7 @@ from ..adts.types.catalogue import SPECIFICATIONS
 from ..quorums.choices.system_choice import SystemQuorum
 from ..quorums.systems.tally import Quorum, VoteCount
 from .cluster import ChoiceRule, ClusterDocument
-from .patterns import covers
+from .patterns import covers, is_met
 
 TOLD_MAX: Final = 4
 """Differences that a sentence names."""
@@ -101,12 +101,12 @@ def _of_members(before: Mapping[str, int], now: Mapping[str, int]) -> Iterator[s
 
 
 def _of_rules(before: Configuration, now: Configuration) -> Iterator[str]:
-    old, new = ({rule.objects: rule for rule in _asked(each)} for each in (before, now))
     known = types_in(before)
+    old, new = ({rule.objects: rule for rule in _asked(each, known)} for each in (before, now))
     for name in sorted(known - types_in(now) - SPECIFICATIONS.keys()):
         yield f"[types] lacks {name}, a type then"
-    for name, rule in new.items():
-        if name not in old and not known.isdisjoint(rule.quorums):
+    for name in new:
+        if name not in old:
             yield f"[[choices]] has {name}, and no such rule then"
     for name in old:
         if name not in new:
@@ -119,15 +119,14 @@ def _of_rules(before: Configuration, now: Configuration) -> Iterator[str]:
             yield from _of_rule(old[name], rule)
 
 
-def _asked(configuration: Configuration) -> Iterator[RuleInForce]:
-    """The rules that some object can meet. Releases of before took others without a word: a new document must leave them out."""
-    adts = types_in(configuration)
+def _asked(configuration: Configuration, adts: Collection[str]) -> Iterator[RuleInForce]:
+    """The rules that some object of these types can meet. Releases of before took others without a word: a new document must leave them out."""
     for number, rule in enumerate(configuration.rules):
         earlier = (other.objects for other in configuration.rules[:number])
-        is_met = covers(rule.objects, rule.objects, adts) and not any(
+        is_asked = is_met(rule.objects, adts) and not any(
             covers(each, rule.objects, adts) for each in earlier
         )
-        if is_met or rule.objects == _WITHOUT_RULE:
+        if is_asked or rule.objects == _WITHOUT_RULE:
             yield rule
 
 

@@ -1,4 +1,4 @@
-"""Which patterns of object names say nothing new beside an earlier one: inclusion of shell-style patterns. Pure.
+"""Which patterns of object names say nothing, or nothing new beside an earlier one: inclusion of shell-style patterns. Pure.
 
 A pattern is an automaton of its characters: `*` may stand for any text, `?` for one character, `[...]` for one of a set. One
 pattern covers another when no name is matched by the other alone; that is looked for over pairs of states, letter by letter.
@@ -23,8 +23,30 @@ _LETTERS: Final = [chr(code) for code in range(33, 127) if _FIRST.fullmatch("a" 
 States = frozenset[int]
 
 
+def is_met(pattern: str, adts: Collection[str]) -> bool:
+    """Whether there can be an object of these data types that matches it."""
+    tokens = _tokens(pattern)
+    letters = _told_apart(set(tokens))
+    return any(_is_met(tokens, _after(tokens, f"{adt}/"), letters) for adt in adts)
+
+
+def _is_met(tokens: Sequence[str], start: States, letters: Sequence[str]) -> bool:
+    """Whether some name leads from one of these states to the end. Each state is looked at once: that one name does is enough."""
+    met = frozenset[int]().union(
+        *(_step(tokens, start, letter) for letter in letters if _FIRST.fullmatch(letter))
+    )
+    waiting = set(met)
+    while waiting and len(tokens) not in met:
+        state = waiting.pop()
+        reached = frozenset[int]().union(*(_step(tokens, frozenset((state,)), letter) for letter in letters))
+        waiting |= reached - met
+        met |= reached
+    return len(tokens) in met
+
+
 def covers(wide: str, narrow: str, adts: Collection[str]) -> bool:
-    """Whether every object of these data types that matches `narrow` matches `wide` too, and there can be one."""
+    """Whether every object of these data types that matches `narrow` matches `wide` too, and there can be one. False also where that takes too
+    many steps to tell."""
     begins, other = _literal(narrow), _literal(wide)
     if not (begins.startswith(other) or other.startswith(begins)):
         return False

@@ -69,16 +69,18 @@ def handle(request: Request, log: Log, now_us: int, bounds: Bounds, keeps_events
 
 
 def without_room(request: Request, log: Log, now_us: int, bounds: Bounds) -> Handled | None:
-    """What a replica without room does instead of refusing: told that an object came to nothing which it does not know, it raises its floor above
-    that, and keeps nothing. It takes no older entry or decision of the object then, and all may forget it: else replicas that are full, each of
-    objects which others lack, would stay so. None for all else."""
+    """What a replica without room does instead of refusing: told of an object which it does not know that it came to nothing long ago, it raises
+    its floor, that of all objects which it does not know, above that, and keeps nothing. It takes no older entry or decision of the object then,
+    and all may forget it: else replicas that are full, each of objects which others lack, would stay so. None for all else; a young floor
+    would have who reads what this replica lacks look again and again."""
     if not isinstance(request, Commit) or request.summary is None or log.state(request.object) is not None:
         return None
-    is_nothing = ended_at(request.object, request.summary, request.ballot) is not None
-    if not is_nothing or malformed(request, bounds.types) is not None:
+    if ended_at(request.object, request.summary, request.ballot) is None:
         return None
-    floor = max(term_of(request.ballot), request.summary.horizon, log.floor())
-    return _forget(request.object, floor, log, now_us)
+    floor = max(term_of(request.ballot), request.summary.horizon)
+    if wall_us(floor) > now_us - bounds.repeats_us or malformed(request, bounds.types) is not None:
+        return None
+    return _forget(request.object, max(floor, log.floor()), log, now_us)
 
 
 def _forget(name: str, floor: Timestamp, log: Log, now_us: int) -> Handled | None:

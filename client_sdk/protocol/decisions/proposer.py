@@ -283,7 +283,15 @@ class Proposer:
         )
 
     def _collect(self, task: Task, commands: list[Command]) -> DecideSteps:
-        """Promises, fences and logs of an initial quorum, read after this call began."""
+        """Promises, fences and logs of an initial quorum, read after this call began; and after what was thrown away meanwhile."""
+        lives = -1
+        while lives != self._cache.lives:
+            lives = self._cache.lives
+            yield from self._look(task, commands)
+        self._current.lives = lives
+        self._cache.check_decided(self._final)
+
+    def _look(self, task: Task, commands: list[Command]) -> DecideSteps:
         wanted = self._windows.wanted(commands)
         if not self._is_overwritten:
             self._windows.trim(wanted)
@@ -310,13 +318,7 @@ class Proposer:
                     fresh.add(replica)
             return self._initial.is_met_by(fresh)
 
-        lives = self._cache.lives
         yield from self._timed(task, round_, has_quorum)
-        if self._cache.lives > lives:
-            yield from self._collect(task, commands)
-        else:
-            self._current.lives = lives
-        self._cache.check_decided(self._final)
 
     def _timed(self, task: Task, round_: Gathering, is_enough: Callable[[], bool]) -> DecideSteps:
         begun_s = task.now.mono_s

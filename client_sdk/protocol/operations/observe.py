@@ -59,13 +59,23 @@ def collect(
     to_first: bool = False,
 ) -> Generator[float, Event, frozenset[str]]:
     """A fresh look at whole logs by a quorum of `needed`, or, `to_first`, until one shows an entry; nothing is promised. Returns who
-    answered."""
+    answered. It begins again where something was thrown away meanwhile."""
     cache, choice = machine.cache_of(name), machine.choice_of(name)
+    lives, whole = -1, frozenset[str]()
+    while lives != cache.lives:
+        lives = cache.lives
+        round_ = Gathering(
+            task, lambda replica: look_at(cache, replica, limit, payload=payload), choice.votes
+        )
+        whole = yield from _whole(round_, needed, cache if to_first else None)
+    cache.check_decided(choice.final_of_kind(Kind.DECIDE))
+    return whole
 
-    def request(replica: str) -> Collect:
-        return look_at(cache, replica, limit, payload=payload)
 
-    round_ = Gathering(task, request, choice.votes)
+def _whole(
+    round_: Gathering, needed: Quorum, to_first_in: LogCache | None
+) -> Generator[float, Event, frozenset[str]]:
+    """Who has shown its log to the end, once they are a quorum; or there is an entry in the log cache, if one is given."""
     whole: set[str] = set()
 
     def is_enough() -> bool:
@@ -76,15 +86,9 @@ def collect(
                 whole.add(replica)
             else:
                 round_.again(replica)
-        return needed.is_met_by(whole) or (to_first and cache.has_entries)
+        return needed.is_met_by(whole) or (to_first_in is not None and to_first_in.has_entries)
 
-    lives = cache.lives
     yield from round_.wait(is_enough)
-    if cache.lives != lives:
-        return (
-            yield from collect(name, task, machine, needed, limit=limit, payload=payload, to_first=to_first)
-        )
-    cache.check_decided(choice.final_of_kind(Kind.DECIDE))
     return frozenset(whole)
 
 

@@ -120,3 +120,8 @@ def test_a_rule_that_no_object_met_may_be_left_out(rules: tuple[str, ...]) -> No
     """Releases of before took it without a word, and this one refuses it: a cluster that has voted under it is to be updated."""
     assert told(document(*map(ChoiceRule, rules)), document(ChoiceRule("queue/*"))) == ""
     assert told(document(*map(ChoiceRule, rules)), document()) == "[[choices]] lacks queue/*, a rule then"
+
+
+def test_a_rule_that_objects_met_is_missed_however_long_it_takes_to_compare() -> None:
+    rule = ChoiceRule("queue/*-" + "?" * 16, EAGER)
+    assert told(document(rule), document()) == f"[[choices]] lacks {rule.objects}, a rule then"

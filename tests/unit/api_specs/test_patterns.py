@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from quorate.adts.types.catalogue import SPECIFICATIONS
 from quorate.api_specs.cluster import BadCluster, ChoiceRule, ClusterDocument, ReplicaInfo, checked
-from quorate.api_specs.patterns import covers
+from quorate.api_specs.patterns import covers, is_met
 
 PATTERNS = st.lists(st.sampled_from(["*", "?", "a", "b", ".", "[ab]", "[!a]"]), min_size=1, max_size=4).map(
     "".join
@@ -91,9 +91,30 @@ def test_a_rule_for_a_dictionarys_keys_is_refused_with_the_one_that_holds_for_th
     checked(document("dictionary/u[/s]ers"))
     with pytest.raises(
         BadCluster,
-        match=r"\[\[choices\]\] 1: 'dictionary/users/\*' matches no object .* write dictionary/users, or",
+        match=r"\[\[choices\]\] 1: 'dictionary/users/\*' matches no object: write dictionary/users, which",
     ):
         checked(document("dictionary/users/*"))
+
+
+@pytest.mark.parametrize(
+    "pattern", ["queue/*a" + "?" * 40, "queue/*-????????????????", "[qr]*/a", "*", "queue/[!.]*"]
+)
+def test_what_an_object_can_match_is_met_however_long_it_takes_to_compare(pattern: str) -> None:
+    assert is_met(pattern, SPECIFICATIONS)
+
+
+@pytest.mark.parametrize(
+    "pattern", ["dictionary/users/*", "queue/", "queue/.*", "queue/a b", "queue/*/?", "stack/*"]
+)
+def test_what_no_object_can_match_is_not_met(pattern: str) -> None:
+    assert not is_met(pattern, SPECIFICATIONS)
+
+
+@settings(max_examples=300, deadline=None)
+@given(pattern=PATTERNS)
+def test_what_some_short_name_matches_is_met(pattern: str) -> None:
+    if any(fnmatchcase(name, pattern) for name in NAMES):
+        assert is_met(f"queue/{pattern}", SPECIFICATIONS)
 
 
 def test_many_rules_are_looked_through_in_time() -> None:

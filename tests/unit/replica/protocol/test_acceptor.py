@@ -466,13 +466,15 @@ def test_without_room_a_replica_takes_nothing_older_of_what_came_to_nothing(
     told: Request, floor: Timestamp | None
 ) -> None:
     replica = Replica()
-    handled = without_room(told, replica.store, LATER_US, replica.bounds)
+    long_since_us = LATER_US + replica.bounds.repeats_us
+    assert without_room(told, replica.store, LATER_US, replica.bounds) is None, "it is young"
+    handled = without_room(told, replica.store, long_since_us, replica.bounds)
     if floor is None:
         assert handled is None
         return
     assert handled == (Committed(Status(fence=floor, promised=floor, floor=floor)), [Forget(CELL, floor)])
     replica.ask(Accept(CELL, ballot(3), Summary(at(3), Value("1"))))
-    assert without_room(told, replica.store, LATER_US, replica.bounds) is None, "it knows the object"
+    assert without_room(told, replica.store, long_since_us, replica.bounds) is None, "it knows the object"
 
 
 @pytest.mark.parametrize("is_floor_ahead", [True, False])

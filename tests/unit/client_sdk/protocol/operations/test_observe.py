@@ -291,6 +291,19 @@ def test_a_judgement_that_takes_until_the_deadline_is_given_up(monkeypatch: pyte
     assert not caught.value.is_refused
 
 
+def test_a_look_may_begin_again_any_number_of_times() -> None:
+    """A replica's floor rises between each two answers."""
+    stage = Stage()
+    needed = stage.choice_of(KEY).initial_of("Get")
+    stage.play(collect(KEY, stage.task, stage, needed))
+    for _ in range(1_500):
+        stage.cache_of(KEY).lives += 1
+        stage.answer_all(shown(Row(OLD)), "r1", "r2")
+    assert isinstance(stage.open_to("r1"), Collect)
+    stage.answer_all(shown(Row(OLD)), "r1", "r2")
+    assert stage.result == {"r1", "r2"}
+
+
 LONG_AGO = -10_000 * 1_000_000
 DELETION = entry(LONG_AGO, None)
 
