@@ -5,8 +5,8 @@ from typing import Any, Final
 
 from quorate.adts.log import NOTHING, Value
 from quorate.api_specs.limits import Limits
-from quorate.api_specs.messages import Accept, Commit, Row
-from quorate.client_sdk.protocol.core.values import CompareAndSet, Read, Write
+from quorate.api_specs.messages import Commit, Row
+from quorate.client_sdk.protocol.core.values import Read
 from quorate.gc import pruning
 from quorate.gc.collection import Promises, holds_promises_alone
 from quorate.gc.tombstones import Tombstones
@@ -76,19 +76,11 @@ def forget_what_was_decided_on_nothing_alone() -> Planting:
 
 
 def compared_in_vain_under_a_key() -> None:
-    """Put(x) has reached r1 only. A compare-and-set under a key finds it there, and r1 alone accepts v in its place. It is repeated under its key at
-    r2 and r3, finds nothing, and is told that nothing was done. r2 and r3 forget what may go. v must not show any more."""
+    """r1 alone accepts v for a compare-and-set under a key, whose repeat at r2 and r3 finds nothing, and is told that nothing was done. r2 and r3
+    forget what may go. v must not show any more."""
     hand = Played()
-    hand.start("f1", Write(KEY, X), "put")
-    hand.carry("f1", "r1")
-    hand.vanish("f1")
-    keyed = CompareAndSet(KEY, X, V, key="k")
-    hand.start("f2", keyed, "first", is_noted=False)  # As the repeat is told.
-    hand.go_until(Accept, "f2", "r1", "r2")
-    hand.reach("f2", "r1")
-    hand.vanish("f2")
-    hand.at("f3", keyed, "r2", "r3")
-    hand.carry_commits("f3", "r2", "r3")
+    hand.compare_in_vain_again(KEY, X, V)
+    hand.carry_commits("repeat", "r2", "r3")
     for replica in ("r2", "r3"):
         store: Any = hand.replicas[replica].store
         alone = pruning.Pruning(Tombstones(), lag_s=0, window_s=hand.document.memory_s)

@@ -11,11 +11,12 @@ from typing import Final
 
 from msgspec import UNSET, UnsetType
 
+from quorate.adts.log import Value
 from quorate.adts.types.catalogue import adt_of
 from quorate.api_specs.cluster import ClockSettings
 from quorate.api_specs.limits import DEFAULTS, Limits
-from quorate.api_specs.messages import Batch, Changed, Collected, Reply, Request
-from quorate.client_sdk.protocol.core.values import Dequeue, Done, Operation, Outcome
+from quorate.api_specs.messages import Accept, Batch, Changed, Collected, Reply, Request
+from quorate.client_sdk.protocol.core.values import CompareAndSet, Dequeue, Done, Operation, Outcome, Write
 from quorate.quorums.choices.choice import Ordering
 from quorate.replica.data_folder.replacement import agreed, union
 from quorate.replica.protocol import catch_up
@@ -220,6 +221,19 @@ class Played(Hand):
             self._obey(front, self._fronts[front].deliver(replica, tokens, answer, asked.sent, now))
 
         return arrive
+
+    def compare_in_vain_again(self, key: str, old: Value, new: Value) -> None:
+        """Put(old) has reached r1 only. A compare-and-set under an idempotency key finds it there, and r1 alone accepts `new` in its place. It is
+        repeated at r2 and r3, by "repeat", and fails: by that decision `new` never took effect."""
+        self.start("puts", Write(key, old), "put")
+        self.reach("puts", "r1")
+        self.vanish("puts")
+        keyed = CompareAndSet(key, old, new, key="k")
+        self.start("first", keyed, "first", is_noted=False)  # As the repeat is told.
+        self.go_until(Accept, "first", "r1", "r2")
+        self.reach("first", "r1")
+        self.vanish("first")
+        self.at("repeat", keyed, "r2", "r3")
 
     def be_level(self) -> None:
         """Violation where one replica lacks what it may get from another."""

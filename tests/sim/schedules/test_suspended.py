@@ -6,7 +6,7 @@ import pytest
 
 from quorate.adts.log import Value
 from quorate.api_specs.cluster import ClockSettings
-from quorate.api_specs.messages import Accept, Append, Batch, Collect
+from quorate.api_specs.messages import Accept, Append, Collect
 from quorate.client_sdk.protocol.core.values import (
     CompareAndSet,
     Dequeue,
@@ -82,18 +82,14 @@ def test_an_answer_from_before_a_burial_is_none_for_a_machine_that_was_suspended
     hand.packets.clear()
     hand.grow_old()
     hand.start("f4", Read(KEY), "asked", is_noted=False)
-    (slow,) = [packet for packet in hand.of("f4") if packet.send.replica == "r1"]
-    batch = Batch(hand.document.hash, slow.send.requests)
-    answer = hand.replicas["r1"].exchange(batch, hand._now("r1").wall_us)
-    hand.drop("f4")
+    arrive = hand.answer_late("f4", "r1")
     begun_us = hand.now_us
     with hand.stopped("f4"):
         hand.ripen(KEY)
         hand.bury(KEY)
         hand.stood_still_s = (hand.now_us - begun_us) / 1e6
     hand.at("f4", Read(KEY), "r2", "r3")
-    tokens = [slow.send.token for _ in slow.send.requests]
-    hand._obey("f4", hand._fronts["f4"].deliver("r1", tokens, answer, slow.sent, hand._now("f4")))
+    arrive()
     hand.at("f4", Read(KEY), "r2", "r3")
     hand.judge()
 
