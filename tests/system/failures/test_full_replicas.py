@@ -1,17 +1,24 @@
 """Replicas that have as much as they may: what is new is refused, what makes room goes on, and then they take in again."""
 
+import asyncio
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 
 import httpx
 import pytest
 
+from quorate.adts.log import NOTHING
 from quorate.api_specs.cluster import ChoiceRule
 from quorate.api_specs.limits import Capacity
+from quorate.api_specs.messages import Batch, BatchReply, Commit, Committed
 from quorate.cli.cluster.local_cluster import LocalCluster
 from quorate.client_sdk import LimitReached, OutcomeUnknown, Queue, connect
+from quorate.client_sdk.transport.http_transport import HttpTransport
 from quorate.replica.store.usage import LOOK_BYTES
+from quorate.timestamps.ballot import make_ballot
+from quorate.timestamps.timestamp import make
 from tests.system.harness import QUICK, Clusters, until_now
 
 DEADLINE_S = 20.0
@@ -160,3 +167,33 @@ def test_a_replica_that_is_full_helps_to_take_out_what_others_hold(clusters: Clu
     with connect(cluster.document, deadline_s=1.5) as client:
         client.queue("jobs").enqueue_many([1, 2])
         assert client.queue("jobs").dequeue(max_items=2) == [1, 2]
+
+
+async def _decide_on_nothing(cluster: LocalCluster, number: int) -> None:
+    """Each replica is told of other absent keys that a failed operation decided on nothing; of as many as it takes."""
+    document = cluster.document
+    transport = HttpTransport(document.urls, body_bytes_max=document.limits.body_bytes_max)
+    for replica in document.urls:
+        ballots = [make_ballot(make(time.time_ns() // 1000, count, "raw"), 1) for count in range(number)]
+        commits = [
+            Commit(f"dictionary/d/{replica}-{count}", ballot, summary=NOTHING)
+            for count, ballot in enumerate(ballots)
+        ]
+        reply = await transport.exchange(replica, Batch(document.hash, tuple(commits)), DEADLINE_S)
+        assert isinstance(reply, BatchReply)
+        assert all(isinstance(each, Committed) for each in reply.replies)
+    await transport.aclose()
+
+
+@pytest.mark.slow
+def test_replicas_that_are_full_of_different_tombstones_collect_them(clusters: Clusters) -> None:
+    """Each is to be told of those of the others, and has no room for them."""
+    cluster = bounded(clusters, "--objects-max", 10)
+    asyncio.run(_decide_on_nothing(cluster, 11))
+    with connect(cluster.document) as client:
+        with pytest.raises(LimitReached, match="has 11 objects, of 10"):
+            client.register("new").write(1)
+        until_now(
+            lambda: is_taken_in(lambda: client.register("new").write(1)), "there is room", deadline_s=60
+        )
+        until_now(lambda: used(cluster, "objects-max") < 0.5, "they are forgotten", deadline_s=120)
