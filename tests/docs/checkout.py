@@ -6,10 +6,10 @@ import shlex
 import shutil
 import subprocess
 import sys
-import sysconfig
 from pathlib import Path
 from typing import Final
 
+from tests.docs import linked_environment
 from tests.docs.pages import ROOT
 
 _NOT_OF_THE_REPOSITORY: Final = (
@@ -27,15 +27,9 @@ _NOT_OF_THE_REPOSITORY: Final = (
 AS_THEY_ARE: Final = {"PIP_COMPILE": "0"}
 """Has pip compile nothing: of all that a page installs, its commands import a small part, which Python compiles then."""
 
-# An environment with this one's packages, and with the package of the folder that git has just filled.
-_LINK_ENVIRONMENT: Final = """\
+_EQUIP: Final = """\
 #!/bin/sh
-set -eu
-{python} -m venv --without-pip .venv
-site=$(echo .venv/lib/python*/site-packages)
-ln -s "$PWD" "$site/quorate"
-echo {packages} > "$site/packages.pth"
-touch .venv/.installed
+exec {python} {program} make "$PWD"
 """
 
 
@@ -57,8 +51,8 @@ def link_environments(folder: Path) -> None:
     """Give each work tree that git adds to this checkout an environment for which `make` has nothing to install."""
     hook = folder / ".git" / "hooks" / "post-checkout"
     hook.parent.mkdir(exist_ok=True)
-    packages = shlex.quote(sysconfig.get_path("purelib"))
-    hook.write_text(_LINK_ENVIRONMENT.format(python=shlex.quote(sys.executable), packages=packages))
+    words = {"python": shlex.quote(sys.executable), "program": shlex.quote(linked_environment.__file__)}
+    hook.write_text(_EQUIP.format(**words))
     hook.chmod(0o755)
 
 

@@ -1,13 +1,15 @@
-"""What `python3 -m venv` and `pip install '.[extras]'` give, of links to what is installed here, with nothing to unpack or compile.
+"""What `python3 -m venv` and `pip install '.[extras]'` give, or `make`, of links to what is installed here, with nothing to unpack or compile.
 
 `python linked_environment.py venv FOLDER` makes an environment whose `pip` is this program: `... pip FOLDER install WORDS`. It
 holds the packages that these extras need, directly or by what they need in turn, and no others: what a page leaves out, it has
-not. That pip takes such words for the same, `test_newcomer_can_follow` sees with pip itself.
+not. That pip takes such words for the same, `test_newcomer_can_follow` sees with pip itself. `... make FOLDER` gives a checkout the environment
+for which `make` has nothing to install; what `make` itself installs, all tests run in.
 """
 
 import re
 import subprocess
 import sys
+import sysconfig
 import tomllib
 from collections.abc import Iterable
 from importlib.metadata import Distribution, EntryPoint, distribution
@@ -46,23 +48,35 @@ def make_environment(folder: Path) -> None:
     _write_program(folder / "bin" / "pip", text)
 
 
-def install(folder: Path, words: Iterable[str]) -> None:
-    """As `pip install` of this package with extras; ValueError where the words say anything else."""
+def equip(checkout: Path) -> None:
+    """As `make` does before all else: with every extra, and what tests need."""
+    folder = checkout / ".venv"
+    make_environment(folder)
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"].keys()
+    install(folder, [f".[{','.join(extras - {'all'})}]"], checkout)
+    (folder / ".installed").touch()
+
+
+def install(folder: Path, words: Iterable[str], package: Path = ROOT) -> None:
+    """As `pip install` of the package in this folder with extras; ValueError where the words say anything else."""
     extras = set[str]()
     for word in words:
         if (found := _THIS.fullmatch(word)) is None:
             raise ValueError(f"only '.[extras]' can be installed here, not {word!r}")
         extras.update(found[1].split(","))
     [site] = folder.glob("lib/python*/site-packages")
-    (site / PACKAGE).symlink_to(ROOT)
+    (site / PACKAGE).symlink_to(package.resolve())
+    # By its place: the checkout in which tests run may have metadata of another time.
+    [metadata] = Path(sysconfig.get_path("purelib")).glob(f"{PACKAGE}-*.dist-info")
+    (site / metadata.name).symlink_to(metadata)
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     scripts = [EntryPoint(name, place, "console_scripts") for name, place in project["scripts"].items()]
     wanted = [*project["dependencies"]]
     for extra in extras:
         wanted += project["optional-dependencies"][extra]
-    for package in needed(map(Requirement, wanted)):
-        _link(package, site)
-        scripts += package.entry_points.select(group="console_scripts")
+    for each in needed(map(Requirement, wanted)):
+        _link(each, site)
+        scripts += each.entry_points.select(group="console_scripts")
     for script in scripts:
         text = _SCRIPT.format(python=folder / "bin" / "python", module=script.module, name=script.attr)
         _write_program(folder / "bin" / script.name, text)
@@ -101,5 +115,7 @@ if __name__ == "__main__":
             make_environment(Path(folder))
         case ["pip", folder, "install", *words]:
             install(Path(folder), words)
+        case ["make", folder]:
+            equip(Path(folder))
         case others:
             sys.exit(f"no such words are known here: {others}")

@@ -1,4 +1,7 @@
-"""Pages that begin with a checkout are followed from there, by somebody who has nothing installed: what they install, is."""
+"""Pages that begin with a checkout are followed from there, by somebody who has nothing installed: what they install with pip, is.
+
+What `make` installs is linked to what it has installed here, where the whole suite runs in it.
+"""
 
 import re
 from pathlib import Path
@@ -27,13 +30,18 @@ PLAIN_SPARK = {
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/tutorial/first-queue.md"])
+def test_reader_can_follow_readme(tmp_path: Path) -> None:
+    check_out(tmp_path / "here")
+    linked_environment.equip(tmp_path / "here")
+    with Reader(tmp_path, has_command=False, variables=ONE_ROOM | PLAIN_SPARK) as reader:
+        reader.follow(blocks_of("README.md", (ROOT / "README.md").read_text()))
+
+
+@pytest.mark.parametrize("page", ["docs/tutorial/first-queue.md"])
 def test_newcomer_can_follow(page: str, tmp_path: Path) -> None:
     check_out(tmp_path / "here")
     pins = constraints(ROOT / "requirements.lock", tmp_path)
-    with Reader(
-        tmp_path, has_command=False, variables=pins | AS_THEY_ARE | ONE_ROOM | PLAIN_SPARK
-    ) as newcomer:
+    with Reader(tmp_path, has_command=False, variables=pins | AS_THEY_ARE) as newcomer:
         newcomer.follow(blocks_of(page, (ROOT / page).read_text()))
 
 
@@ -57,7 +65,6 @@ def test_what_no_extra_names_is_not_there(tmp_path: Path) -> None:
 
 
 def test_mended_mistake_shows_at_the_commit_before(tmp_path: Path) -> None:
-    """With the packages at hand: `test_newcomer_can_follow[README.md]` has `make` install an environment."""
     [block] = blocks_run_by("tests/docs/test_checkouts.py")
     before = re.findall(r"\b[0-9a-f]{7}\^", block.text)
     if not all(map(has_commit, before)):
