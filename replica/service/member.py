@@ -20,12 +20,12 @@ from ...timestamps.clock import Now
 from ...timestamps.timestamp import ZERO, Timestamp
 from ..access.authorization import changes
 from ..data_folder.identity import Folder
-from ..protocol.acceptor import handle, without_room
 from ..protocol.ages import Ages
-from ..protocol.capacity import Use, refused, shares
+from ..protocol.capacity import Use, shares
 from ..protocol.log import Effect
 from ..protocol.refusals import Bounds
 from ..protocol.request_counts import RequestCounts
+from ..protocol.room import handle_within
 from ..protocol.witness import Witness, contradiction, seen
 from ..store.group_commit import Committer, Done, Note, Sized, TransactionCounts
 from ..store.store import StorageFailed, Store
@@ -257,10 +257,7 @@ class Member:
 
     def _handle_one(self, request: Request, store: Store, now_us: int) -> tuple[Reply, list[Effect]]:
         keeps = not isinstance(request, (Scan, Changes)) and self.keeps_events(request.object)
-        if (full := refused(request, store, self.capacity)) is None:
-            return handle(request, store, now_us, self._bounds, keeps)
-        instead = None if keeps else without_room(request, store, now_us, self._bounds)
-        return (full, []) if instead is None else instead
+        return handle_within(self.capacity, request, store, now_us, self._bounds, keeps_events=keeps)
 
     def perform(self, store: Store, request: Request) -> Reply:
         """The reply to a request of this replica's own, which is done as part of the transaction."""
