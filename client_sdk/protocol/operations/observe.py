@@ -367,8 +367,9 @@ def collect_tombstone(operation: CollectTombstone, task: Task, machine: Machine)
     kept, young = Done(False, "Collect/Kept", everyone), Done(False, YOUNG, everyone)
     replies, cache, ended = yield from _look_everywhere(name, task, machine)
     if not all(map(is_whole, replies.values())):
-        # Nobody told what is complete, and the newest is not shown: once it is decided, all below is history.
+        # Nobody told what is complete, and the newest is not shown: once it is decided, and known to be, all below is history.
         yield from decide(name, settling, task, machine)
+        yield from _tell_what_is_decided(cache, replies, task)
         return kept
     if ended is None:
         return kept
@@ -390,6 +391,16 @@ def collect_tombstone(operation: CollectTombstone, task: Task, machine: Machine)
     # Where something came in between, or was promised ahead of time, it is kept.
     is_gone = all(reply.status.accepted == NO_BALLOT for reply in told)
     return Done(True, "Collect/Ok", everyone) if is_gone else kept
+
+
+def _tell_what_is_decided(
+    cache: LogCache, replies: Mapping[str, Collected], task: Task
+) -> Generator[float, Event, None]:
+    """Tell those who do not know that it is. Who decides tells them, but may have vanished before; then there is nothing to decide any more."""
+    lacking = {replica for replica, reply in replies.items() if reply.status.committed < cache.ballot}
+    if cache.is_decided and lacking:
+        decided = Commit(cache.name, cache.ballot, cache.summary.horizon, cache.summary)
+        yield from _tell(decided, task, lacking, frozenset(replies))
 
 
 def _look_everywhere(

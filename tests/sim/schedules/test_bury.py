@@ -3,6 +3,7 @@
 import pytest
 
 from quorate.adts.log import Value
+from quorate.api_specs.limits import Limits
 from quorate.api_specs.messages import Accept, Batch, Commit
 from quorate.client_sdk.protocol.core.values import (
     CollectTombstone,
@@ -150,5 +151,21 @@ def test_a_deleted_key_whose_log_is_longer_than_a_page_is_forgotten(size: int, t
     hand.ask("f1", Write(KEY, None))
     hand.lazies.clear()
     pass_time(hand, hand.document.memory_s + 1)
+    hand.ripen(KEY)
+    hand.bury(KEY)
+
+
+def test_a_deletion_is_forgotten_of_which_nobody_heard_that_it_is_decided_though_the_log_is_longer_than_a_page() -> (
+    None
+):
+    """Seed 5 of `full`: who decided it vanished before it told anybody. There was nothing to decide any more, and so nothing was told."""
+    hand = Hand(MAJORITIES, limits=Limits(page_entries_max=2))
+    for value in (OLD, NEW, OLD):
+        hand.ask("f1", Write(KEY, value))
+    assert hand.ask("f1", CompareAndSet(KEY, OLD, None)) is True
+    hand.lazies.clear()
+    pass_time(hand, hand.document.memory_s + 1)
+    assert hand.ask("janitor", CollectTombstone(KEY)) is False
+    hand.lazies.clear()
     hand.ripen(KEY)
     hand.bury(KEY)
