@@ -40,7 +40,7 @@ def burying(seed: int, found: PlainClass, code: str) -> Scenario:
     classes = {TYPE: (["Blind/Ok"], ["Call/Ok"])} if is_own else {}
     classes |= {each: (BLIND[each], DECIDE[each]) for each in BLIND}
     is_quorum = rng.random() < 0.3
-    rules = tuple(_rule(each, *some, is_quorum=is_quorum) for each, some in classes.items())
+    rules = tuple(rule(each, *some, is_quorum=is_quorum) for each, some in classes.items())
     document = replace(
         what.document, replicas=REPLICAS, choices=rules, types={TYPE: code} if is_own else UNSET
     )
@@ -75,7 +75,7 @@ def burying(seed: int, found: PlainClass, code: str) -> Scenario:
     return with_faults(replace(what, repeats_undone=rng.random() < 0.5), faults)
 
 
-def _rule(adt: str, blind: list[str], decide: list[str], *, is_quorum: bool) -> ChoiceRule:
+def rule(adt: str, blind: list[str], decide: list[str], *, is_quorum: bool) -> ChoiceRule:
     """Two of three everywhere, so that there are quorums without the replica from which a front end is apart."""
     classes = dict.fromkeys(blind, (MAJORITY if is_quorum else 0, MAJORITY))
     classes |= dict.fromkeys(decide, (MAJORITY, MAJORITY))

@@ -102,6 +102,8 @@ class Scenario(Struct, frozen=True):
     between what they collect and what they do about it time passes."""
     in_turn: bool = False
     """Whether a caller goes on from one object to the next, but for the first one, which all use throughout."""
+    objects_max: int = 0
+    """How many objects a replica may have, in worlds whose replicas are full at times; 0: as many as come."""
     each_another: tuple[str, ...] = ()
     """Arguments of its operations that are another one in each call, so that answers tell whose they are."""
 

@@ -213,6 +213,8 @@ def _lacking(name: str, source: "ReplicaNode", target: "ReplicaNode") -> "list[T
     fence = here.floor() if state is None else state.fence
     owed = [row.entry.t for row in log.wanted(name, missing) if row.complete or row.entry.t > fence]
     assert told is not None
+    if state is None and target.replica.is_full:
+        return []  # It takes in no other object: what it lacks is owed once there is room.
     # History there is not owed, though a log may keep it.
     owed = [t for t in owed if t > max(told.collected, told.horizon)]
     committed = NO_BALLOT if state is None else state.committed

@@ -21,6 +21,7 @@ from ...client_sdk.protocol.core.values import (
     Failed,
     Invoke,
     Items,
+    Operation,
     QueueSize,
     Read,
     ReadLeases,
@@ -47,6 +48,8 @@ LEASE_ROUNDS: Final = 40
 """More than any lease lasts, by any of the clocks."""
 COLLECTIONS: Final = 3
 """The first decides the deletions, the second may find a replica that has not heard of it, the last forgets them."""
+ROOM_ROUNDS: Final = 12
+"""More than it takes, one key after another, until replicas that are full of what others lack know nothing any more."""
 ABSENT: Final = "absent"
 """Of an object that nobody has set: a dictionary's key, or the end of a queue's name."""
 LAST: Final = Value('"the last"')
@@ -90,8 +93,20 @@ def drain(world: "World") -> None:
                     raise Violation(f"on a healthy cluster {last} ends with {outcome}")
         else:
             for key in KEYS:
-                world.ask(Read(f"{name}/{key}"), DRAIN_DEADLINE_S)
-            world.ask(Items(name), DRAIN_DEADLINE_S)
+                _ask_where_there_is_room(world, Read(f"{name}/{key}"), DRAIN_DEADLINE_S)
+            _ask_where_there_is_room(world, Items(name), DRAIN_DEADLINE_S)
+
+
+def _ask_where_there_is_room(world: "World", operation: Operation, deadline_s: float) -> None:
+    """Its answer must come unless a replica is full: who reads writes back what not all have, and that may be refused as well."""
+    was_full = _is_any_full(world)
+    outcome = world.outcome_of(operation, deadline_s)
+    if not isinstance(outcome, Done) and not (was_full or _is_any_full(world)):
+        raise Violation(f"on a healthy cluster {operation} ends with {outcome}")
+
+
+def _is_any_full(world: "World") -> bool:
+    return any(node.replica.is_full for node in world.replicas.values())
 
 
 def drain_leases(world: "World", name: str) -> None:
@@ -132,6 +147,29 @@ def _let_replicas_hear(world: "World") -> None:
     world.pass_time(2 * TELL_EVERY_US)
 
 
+def make_room(world: "World") -> None:
+    """Delete all keys and have them forgotten, as far as there is room for it, until no replica knows one: full of what comes to nothing, and of
+    what others lack, they must not stay. Then every read has its answer."""
+    world.pass_time(STRAYS_US)
+    deadline_s = world.document.limits.deadline_s_max
+    for _ in range(ROOM_ROUNDS):
+        ended = _ended(world)
+        for name in _known(world):
+            if name in ended:
+                world.outcome_of(CollectTombstone(name), deadline_s)
+            else:
+                _ask_where_there_is_room(world, Write(name, None), deadline_s)
+        if not _known(world):
+            drain(world)
+            return
+        world.pass_time(int(1e6 * world.document.memory_s * AGAIN) + 1_000_000)
+    raise Violation(f"on a healthy cluster there is no room again: {_known(world)} are known still")
+
+
+def _known(world: "World") -> list[str]:
+    return sorted({name for replica in world.replicas.values() for name in replica.replica.store.objects()})
+
+
 def settle_down(world: "World") -> None:
     """One more change of every object, then time for all that is remembered; after that no history may be left.
 
@@ -150,9 +188,13 @@ def settle_down(world: "World") -> None:
         # A decision: the mark that a blind write is complete may come before the entry, and then says nothing there.
         world.ask(Write(name, LAST))
         assert world.ask(CompareAndSet(name, LAST, None))
-    for name in keys:
+    room = world.scenario.objects_max or None
+    for name in keys[:room]:
         world.ask(Write(name, None))
-    absent = _ask_in_vain(world, dict.fromkeys(name.rpartition("/")[0] for name in keys), queues)
+    if room is not None:
+        make_room(world)
+    dictionaries = list(dict.fromkeys(name.rpartition("/")[0] for name in keys))
+    absent = _ask_in_vain(world, dictionaries[:room], queues)
     limits = world.document.limits
     world.pass_time(int(1e6 * (world.document.memory_s + 2 * limits.consumed_lag_s)) + 1_000_000)
     for _ in range(COLLECTIONS):
@@ -194,7 +236,7 @@ def _check_forgotten(world: "World", rows_max: Mapping[str, int], keys: Collecti
     for replica in world.replicas.values():
         store = replica.replica.store
         for name, most in rows_max.items():
-            rows = store.row_count(name)
+            rows = store.length(name)
             if rows > most:
                 raise Violation(f"{replica.id} {name}: {rows} rows are left, where {most} may be")
         if known := [name for name in keys if store.state(name) is not None]:

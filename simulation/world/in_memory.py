@@ -3,12 +3,19 @@
 Owns how requests reach the machine and its effects the store. It must not know the network, nor when a replica crashes.
 """
 
+from typing import Final
+
 from ...api_specs.cluster import ClusterDocument
+from ...api_specs.limits import Capacity
 from ...api_specs.messages import Batch, BatchReply, Changes, Reply, Request, Scan
-from ...replica.protocol.acceptor import handle
+from ...replica.protocol.acceptor import Handled
 from ...replica.protocol.ages import Ages
 from ...replica.protocol.refusals import Bounds
+from ...replica.protocol.room import handle_within
 from .store import MemoryStore
+
+UNBOUNDED: Final = Capacity()
+"""That of a replica as it is shipped, which no world fills."""
 
 
 class OtherCluster(ValueError):
@@ -21,9 +28,10 @@ class InMemoryReplica:
     `now_us` arguments are this replica's wall clock, in microseconds.
     """
 
-    def __init__(self, document: ClusterDocument, replica_id: str) -> None:
+    def __init__(self, document: ClusterDocument, replica_id: str, capacity: Capacity = UNBOUNDED) -> None:
         self.document = document
         self.id = replica_id
+        self.capacity = capacity
         self.store = MemoryStore()
         self._bounds = Bounds.of(document)
         self._told: dict[Changes, Reply] = {}
@@ -37,6 +45,11 @@ class InMemoryReplica:
     def incarnation(self) -> str:
         """Changes with every start."""
         return f"{self.id}i{self._number}"
+
+    @property
+    def is_full(self) -> bool:
+        """Whether it has as many objects as it may: it takes in no entry of another one."""
+        return self.store.use().objects >= self.capacity.objects_max
 
     def start(self) -> None:
         """Start, or start again after a crash: what was not committed is lost."""
@@ -74,7 +87,7 @@ class InMemoryReplica:
         if isinstance(request, Changes):
             return self._changes(request, now_us)
         keeps = not isinstance(request, Scan) and self.keeps(request.object)
-        reply, effects = handle(request, self.store, now_us, self._bounds, keeps)
+        reply, effects = self._handled(request, now_us, keeps_events=keeps)
         self.store.apply(*effects)
         return reply
 
@@ -85,10 +98,15 @@ class InMemoryReplica:
             self._told.clear()
         told = self._told.get(request)
         if told is None:
-            told, effects = handle(request, self.store, now_us, self._bounds)
+            told, effects = self._handled(request, now_us)
             assert not effects
             self._told[request] = told
         return told
+
+    def _handled(self, request: Request, now_us: int, *, keeps_events: bool = False) -> Handled:
+        return handle_within(
+            self.capacity, request, self.store, now_us, self._bounds, keeps_events=keeps_events
+        )
 
     def keeps(self, name: str) -> bool:
         """Whether the object keeps its events (`collect = false`)."""

@@ -52,7 +52,7 @@ class ReplicaNode(Stoppable):
         super().__init__()
         self.world = world
         self.id = replica_id
-        self.replica = InMemoryReplica(world.document, replica_id)
+        self.replica = InMemoryReplica(world.document, replica_id, world.capacity)
         self.is_up = True
         self.front: FrontNode | None = None
         self.slow_us = 0

@@ -10,6 +10,7 @@ from functools import partial
 
 from ...api_specs.messages import Row
 from ...gc.collection import holds_promises_alone
+from ...replica.protocol.capacity import Use
 from ...replica.protocol.log import (
     NOT_RESERVED,
     PROMISES,
@@ -28,6 +29,9 @@ from ...replica.protocol.log import (
 from ...replica.protocol.pages import read_until_full, value_in
 from ...timestamps.ballot import NO_BALLOT, term_of
 from ...timestamps.timestamp import INFINITY, ZERO, Timestamp, risen
+
+DISK_FREE = 1 << 60
+"""Bytes: a simulated disk is never full, though a store may have as many objects and entries as it may."""
 
 
 class _Object:
@@ -193,10 +197,16 @@ class MemoryStore:
         """The names of all objects that the store knows; for checkers."""
         return self.names("", "", len(self._objects))
 
-    def row_count(self, name: str) -> int:
-        """How many rows the object has, history included; for checkers."""
+    def length(self, name: str) -> int:
+        """See `quorate.replica.protocol.capacity.Holds`: how many rows the object has, history included."""
         found = self._objects.get(name)
         return 0 if found is None else len(found.rows)
+
+    def use(self) -> Use:
+        """See `quorate.replica.protocol.capacity.Holds`."""
+        known = [found for found in self._objects.values() if found.state is not None]
+        longest = max((len(found.rows) for found in known), default=0)
+        return Use(objects=len(known), disk_bytes=0, disk_free=DISK_FREE, longest=longest)
 
     def apply(self, *effects: Effect) -> None:
         """Write what a request effects into the open transaction; the clock rises with each promise."""

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from ...api_specs.cluster import ClusterDocument
+from ...api_specs.limits import Capacity
 from .network import Link, Network
 
 
@@ -19,6 +20,7 @@ class Surroundings(Protocol):
     is_routed: bool
     is_gathered: bool
     is_busy: bool
+    capacity: Capacity
     exchange_timeout_us: int
     is_traced: bool
     is_healed: bool

@@ -22,12 +22,14 @@ from ...api_specs.messages import (
     Changes,
     Collect,
     Commit,
+    Committed,
     Refused,
     Reply,
     Request,
     Scan,
     Status,
 )
+from ...api_specs.problems import LIMITS
 from ...client_sdk.protocol.decisions.lease_table import is_too_heavy
 from ...client_sdk.protocol.decisions.summary_builder import TERMS_MAX, is_included
 from ...replica.protocol.log import ObjectState
@@ -68,6 +70,7 @@ class Watch:
                 continue
             if isinstance(answer, Refused) and answer.reason == "bad-request":
                 raise Violation(f"{replica.id} was sent what no replica takes: {answer.detail}")
+            self.seen["refused for want of room"] += isinstance(answer, Refused) and answer.reason in LIMITS
             if isinstance(request, Append) and isinstance(answer, Appended):
                 self._check_appended(replica.id, request, answer)
             self._note(replica.id, request, answer)
@@ -75,7 +78,7 @@ class Watch:
             if status is not None:
                 self._check_rises(replica.id, request.object, status)
             if isinstance(request, Commit):
-                self._check_decided(replica, request)
+                self._check_decided(replica, request, answer)
 
     def installed(self, replica: str, name: str, t: Timestamp) -> None:
         """A catch-up stores an entry below a fence."""
@@ -200,9 +203,12 @@ class Watch:
             raise Violation(f"{replica} {name}: a promise fell from {before} to {status}")
         self._last[replica, name] = status
 
-    def _check_decided(self, replica: InMemoryReplica, request: Commit) -> None:
+    def _check_decided(self, replica: InMemoryReplica, request: Commit, answer: Reply) -> None:
         """Decided is only what a final quorum accepted; complete only what one stored, or a decision took over."""
         state = replica.store.state(request.object)
+        if state is None and isinstance(answer, Committed) and request.summary is not None:
+            told = max(term_of(request.ballot), request.horizon)
+            self.seen["floors raised without room"] += answer.status.floor == told
         committed = NO_BALLOT if state is None else state.committed
         if committed != NO_BALLOT and not self._is_decided(request.object, committed):
             holders = sorted(self._accepted[request.object, committed])

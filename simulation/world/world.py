@@ -12,14 +12,16 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
+from ...api_specs.limits import Capacity
 from ...client_sdk.protocol.core.values import Done, Enqueue, Failed, Operation, Outcome
 from ..history import Call, History
 from ..scenarios.callers import caller_of
 from ..scenarios.scenario import Scenario, is_owed, is_repeatable
 from ..violation import Violation
 from .catching import catch_up_steadily
-from .ending import TELL_EVERY_US, drain, level, settle_down
+from .ending import TELL_EVERY_US, drain, level, make_room, settle_down
 from .exchange import Begun
+from .in_memory import UNBOUNDED
 from .network import Link, Network, Stack
 from .nodes import FrontNode, ReplicaNode
 from .plan import plan_faults
@@ -48,6 +50,7 @@ class World:
         self.is_routed = scenario.is_routed
         self.is_gathered = scenario.is_gathered
         self.is_busy = scenario.is_busy
+        self.capacity = Capacity(objects_max=scenario.objects_max) if scenario.objects_max else UNBOUNDED
         self.exchange_timeout_us = int(scenario.exchange_timeout_s * 1e6)
         self.now_us = 0
         self.history = History(lambda: self.now_us)
@@ -121,6 +124,8 @@ class World:
             level(self)
         drain(self)
         if scenario.is_forgetful and not scenario.faults.leaps:  # Clocks that leap may delay it for as long.
+            if scenario.objects_max:
+                make_room(self)
             settle_down(self)
         for front in self.fronts:
             for source in (front.machine.counts.events, front.janitor_outcomes):

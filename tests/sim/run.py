@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager
 from typing import Final
 
 from quorate.simulation.run import Report, run
+from quorate.simulation.scenarios.full import full
 from quorate.simulation.scenarios.leased import leased
 from quorate.simulation.scenarios.scenario import Scenario, scenario
 from quorate.simulation.scenarios.varied import leaping, varied, with_faults
@@ -30,11 +31,12 @@ WORLDS: Final[Mapping[str, Callable[[int], Scenario]]] = {
     "own": own,
     "library": library,
     "burying": burying,
+    "full": full,
     "leaping": lambda seed: leaping(varied(seed)),
     "small": lambda seed: WORLDS[SMALL[seed % len(SMALL)]](seed),
 }
 """Kinds of worlds: with queues, registers and dictionaries; with leases; with a type of one's own, which the seed draws; with a bundled one; whose
-deleted keys are forgotten beside an object that lives; whose clocks all leap; any of these with small bounds."""
+deleted keys are forgotten beside an object that lives; whose replicas have room for a handful of objects; whose clocks all leap; any of these with small bounds."""
 
 
 def run_seed(seed: int, worlds: str = "varied") -> Report:

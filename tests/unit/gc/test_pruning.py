@@ -48,9 +48,9 @@ def test_history_goes_a_window_after_it_arrived() -> None:
     put(store, QUEUE, Value("1"), collected=at(1))
     step(pruning, store, 1)
     step(pruning, store, 30.9)
-    assert store.row_count(QUEUE) == 1
+    assert store.length(QUEUE) == 1
     step(pruning, store, 31)
-    assert store.row_count(QUEUE) == 0
+    assert store.length(QUEUE) == 0
 
 
 def test_what_is_not_collected_stays() -> None:
@@ -58,7 +58,7 @@ def test_what_is_not_collected_stays() -> None:
     put(store, QUEUE, Value("1"))
     for second in range(1, 200, 10):
         step(pruning, store, second)
-    assert store.row_count(QUEUE) == 1
+    assert store.length(QUEUE) == 1
 
 
 def test_a_deletion_is_given_out_once_a_window_later_and_again_after_another() -> None:
