@@ -4,6 +4,7 @@ Owns the invariants that hold at each step, where the histories' checkers look a
 """
 
 from collections import defaultdict
+from math import ceil
 from typing import Final
 
 from msgspec.structs import replace
@@ -32,11 +33,12 @@ from ...api_specs.messages import (
 from ...api_specs.problems import LIMITS
 from ...client_sdk.protocol.decisions.lease_table import is_too_heavy
 from ...client_sdk.protocol.decisions.summary_builder import TERMS_MAX, is_included
+from ...replica.protocol.capacity import DECIDED_PERCENT
 from ...replica.protocol.log import ObjectState
 from ...timestamps.ballot import NO_BALLOT, Ballot, step_of, term_of
 from ...timestamps.timestamp import Timestamp
 from ..violation import Violation
-from .in_memory import InMemoryReplica
+from .in_memory import UNBOUNDED, InMemoryReplica
 
 NOTHING_PROMISED: Final = Status()
 
@@ -64,6 +66,7 @@ class Watch:
 
     def committed(self, replica: InMemoryReplica, batch: Batch, reply: BatchReply) -> None:
         """Check what the batch did."""
+        self._check_room(replica)
         self.seen["batches of several"] += len(batch.requests) > 1
         for request, answer in zip(batch.requests, reply.replies, strict=True):
             if isinstance(request, Scan | Changes):
@@ -79,6 +82,14 @@ class Watch:
                 self._check_rises(replica.id, request.object, status)
             if isinstance(request, Commit):
                 self._check_decided(replica, request, answer)
+
+    def _check_room(self, replica: InMemoryReplica) -> None:
+        """It has no more objects than it may; those of decisions go somewhat beyond the bound."""
+        if replica.capacity == UNBOUNDED:
+            return
+        objects, bound = replica.store.use().objects, replica.capacity.objects_max
+        if objects > ceil(bound * (100 + DECIDED_PERCENT) / 100):
+            raise Violation(f"{replica.id} has more objects than it may: {objects}, of {bound}")
 
     def installed(self, replica: str, name: str, t: Timestamp) -> None:
         """A catch-up stores an entry below a fence."""

@@ -18,6 +18,7 @@ from tests.sim.planted import (
     forgetting,
     forwarding,
     fronts,
+    full,
     keys,
     late,
     leases,
@@ -228,6 +229,7 @@ PLANTS: Final = (
     Plant("mark-decides-another", replicas.marks_decide_anything, ("decided",), 100),
     *late.PLANTED,
     *forgetting.PLANTED,
+    *full.PLANTED,
     by_hand("collected-without-a-floor", replicas.bury_without_floor, schedules.message_of_a_buried_life),
     # Blind operations and observations.
     by_hand(

@@ -45,6 +45,8 @@ CHECKS: Final = {
     "level": "not caught up with",
     "ended by a decision": "what a decision had ended",
     "nothing below the horizon": "was installed below the horizon",
+    "bounded": "more objects than it may",
+    "kept in a crash": "forgotten in a crash",
 }
 """Each check by its short name, and words of its Violation that no other has."""
 

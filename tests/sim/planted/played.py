@@ -14,7 +14,7 @@ from msgspec import UNSET, UnsetType
 from quorate.adts.log import Value
 from quorate.adts.types.catalogue import adt_of
 from quorate.api_specs.cluster import ClockSettings
-from quorate.api_specs.limits import DEFAULTS, Limits
+from quorate.api_specs.limits import DEFAULTS, Capacity, Limits
 from quorate.api_specs.messages import Accept, Batch, Changed, Collected, Reply, Request
 from quorate.client_sdk.protocol.core.values import CompareAndSet, Dequeue, Done, Operation, Outcome, Write
 from quorate.quorums.choices.choice import Ordering
@@ -26,7 +26,7 @@ from quorate.simulation.history import Call, History
 from quorate.simulation.judging.checkers import check_drained, check_object
 from quorate.simulation.violation import Violation
 from quorate.simulation.world.catching import lacking
-from quorate.simulation.world.in_memory import InMemoryReplica
+from quorate.simulation.world.in_memory import UNBOUNDED, InMemoryReplica
 from quorate.simulation.world.store import MemoryStore
 from quorate.timestamps.clock import Now
 from tests.sim.schedules.hand import EXACT, Hand, Packet
@@ -48,8 +48,11 @@ class Played(Hand):
         ordering: Ordering = "clock",
         limits: Limits = DEFAULTS,
         types: dict[str, str] | UnsetType = UNSET,
+        capacity: Capacity = UNBOUNDED,
     ) -> None:
-        super().__init__(choice, clock=clock, ordering=ordering, limits=limits, types=types)
+        super().__init__(
+            choice, clock=clock, ordering=ordering, limits=limits, types=types, capacity=capacity
+        )
         self.history = History()
         self.slept_us = 0
         self._open: dict[str, tuple[Operation, list[Call]]] = {}

@@ -9,7 +9,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from quorate.api_specs.checking import check_batch
 from quorate.api_specs.cluster import ChoiceRule, ClockSettings, ClusterDocument, ReplicaInfo, checked
-from quorate.api_specs.limits import DEFAULTS, Limits
+from quorate.api_specs.limits import DEFAULTS, Capacity, Limits
 from quorate.api_specs.messages import Batch
 from quorate.client_sdk.protocol.core.log_cache import LogCache
 from quorate.client_sdk.protocol.core.rounds import SOON_S
@@ -26,7 +26,7 @@ from quorate.client_sdk.protocol.front_end import FrontEnd
 from quorate.gc.pruning import AGAIN
 from quorate.quorums.choices.choice import Ordering
 from quorate.simulation.world.clocks import WALL_US_START
-from quorate.simulation.world.in_memory import InMemoryReplica
+from quorate.simulation.world.in_memory import UNBOUNDED, InMemoryReplica
 from quorate.timestamps.clock import Now
 
 STEPS_MAX = 2_000
@@ -57,6 +57,7 @@ class Hand:
         clock: ClockSettings = EXACT,
         limits: Limits = DEFAULTS,
         types: dict[str, str] | UnsetType = UNSET,
+        capacity: Capacity = UNBOUNDED,
     ) -> None:
         self.document = checked(
             ClusterDocument(
@@ -68,7 +69,7 @@ class Hand:
                 types,
             )
         )
-        self.replicas = {name: InMemoryReplica(self.document, name) for name in self.document.votes}
+        self.replicas = {name: InMemoryReplica(self.document, name, capacity) for name in self.document.votes}
         self.packets: list[Packet] = []
         self.lazies: list[Packet] = []
         self.outcomes: dict[str, Outcome] = {}

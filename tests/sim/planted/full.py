@@ -1,0 +1,104 @@
+"""Mistakes of a replica that has as much as it may."""
+
+from copy import copy
+from typing import Any, Final
+
+from quorate.adts.log import NOTHING, Value
+from quorate.api_specs.limits import Capacity
+from quorate.api_specs.messages import Append, Batch, Commit, Request
+from quorate.client_sdk.protocol.core.values import CompareAndSet, PutIfAbsent, Read
+from quorate.replica.protocol import acceptor, room
+from quorate.replica.protocol.acceptor import Handled, handle
+from quorate.replica.protocol.log import Log
+from quorate.replica.protocol.refusals import Bounds
+from quorate.simulation.violation import Violation
+from quorate.timestamps.ballot import make_ballot
+from quorate.timestamps.timestamp import ZERO, make
+from tests.sim.planted.plant import Plant, Planting, patched
+from tests.sim.planted.played import Played
+from tests.sim.planted.worlds import HISTORY
+from tests.sim.schedules import full
+
+KEY: Final = "dictionary/d/x"
+X: Final = Value('"x"')
+MOVES_MAX: Final = 30
+"""A reader that nothing disturbs needs four."""
+
+
+def take_in_nothing() -> Planting:
+    """A full replica refuses what came to nothing long ago, too: it takes it in neither by itself nor by its floor."""
+    return patched(room, without_room=lambda *_: None)
+
+
+def take_in_what_is_young() -> Planting:
+    """A full replica raises its floor above what has just come to nothing."""
+    right = acceptor.without_room
+
+    def without_room(request: Request, log: Log, now_us: int, bounds: Bounds) -> Handled | None:
+        hasty: Any = copy(bounds)
+        hasty.repeats_us = 0
+        return right(request, log, now_us, hasty)
+
+    return patched(room, without_room=without_room)
+
+
+def take_in_what_lives() -> Planting:
+    """A full replica raises its floor above an old decision that it has no room for, whatever was decided."""
+    return patched(acceptor, ended_at=lambda *_: ZERO)
+
+
+def say_that_it_is_stored() -> Planting:
+    """A full replica says of an entry that it has it, and keeps nothing."""
+    right = acceptor.without_room
+
+    def without_room(request: Request, log: Log, now_us: int, bounds: Bounds) -> Handled | None:
+        if isinstance(request, Append):
+            reply, _ = handle(request, log, now_us, bounds)
+            return reply, []
+        return right(request, log, now_us, bounds)
+
+    return patched(room, without_room=without_room)
+
+
+def replicas_full_of_what_others_lack() -> None:
+    """Each of the replicas is full of tombstones that one of the others lacks. They are told of these, have no room, and must have some again."""
+    hand = full.filled()
+    for _ in range(full.ROUNDS):
+        full.collect_all(hand)
+    left = {name: replica.store.objects() for name, replica in hand.replicas.items()}
+    if any(left.values()):
+        raise Violation(f"on a healthy cluster {left} are known still")
+
+
+def read_while_others_come_to_nothing() -> None:
+    """r3 is full, and lacks x, which is new. One key after another comes to nothing, of which r3 is told, while a reader looks at r1 and r3."""
+    hand = Played(capacity=Capacity(objects_max=1))
+    hand.at("f1", CompareAndSet("dictionary/d/a", X, None, key="k"), "r1", "r3")
+    hand.at("f2", CompareAndSet("dictionary/d/b", X, None, key="k"), "r2", "r3")
+    hand.at("f3", PutIfAbsent(KEY, X), "r1", "r2")
+    hand.carry_commits("f3", "r1", "r2")
+    hand.start("f4", Read(KEY), "read")
+    for number in range(MOVES_MAX):
+        if "read" in hand.outcomes:
+            break
+        told_us = hand._now("r3").wall_us
+        ballot = make_ballot(make(told_us, 0, "raw"), 1)
+        nothing = Commit(f"dictionary/d/n{number}", ballot, summary=NOTHING)
+        hand.replicas["r3"].exchange(Batch(hand.document.hash, (nothing,)), told_us)
+        hand.move("f4", "r1", "r3")
+    else:
+        raise Violation("on a healthy cluster a reader looks again and again")
+    hand.judge()
+
+
+PLANTED: Final = (
+    Plant("full-for-ever", take_in_nothing, ("answers",), schedule=replicas_full_of_what_others_lack),
+    Plant(
+        "told-of-what-is-young",
+        take_in_what_is_young,
+        ("answers",),
+        schedule=read_while_others_come_to_nothing,
+    ),
+    Plant("told-of-what-lives", take_in_what_lives, ("bounded",), 60, worlds="full"),
+    Plant("stored-without-room", say_that_it_is_stored, ("kept in a crash", *HISTORY), 10, worlds="full"),
+)

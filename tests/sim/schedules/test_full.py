@@ -1,0 +1,36 @@
+"""Replicas that have as much as they may: full of what others lack they do not stay."""
+
+from quorate.adts.log import Value
+from quorate.client_sdk.protocol.core.values import Failed, Read, Write
+from tests.sim.schedules.full import OBJECTS_MAX, ROUNDS, collect_all, filled
+
+NEW = Value('"new"')
+KEY = "dictionary/d/new"
+
+
+def test_replicas_that_are_full_of_tombstones_which_others_lack_become_empty_again() -> None:
+    """Each of them is full, and another one lacks each tombstone, so that none can be forgotten before it has heard of it. Told of them, the full ones raise
+    their floors, and keep nothing."""
+    hand = filled()
+    stores = [replica.store for replica in hand.replicas.values()]
+    assert [len(store.objects()) for store in stores] == [OBJECTS_MAX + 1] * 3
+    assert all(
+        len(set(one.objects()) - set(other.objects())) == 3
+        for one in stores
+        for other in stores
+        if one is not other
+    )
+    hand.start("f1", Write(KEY, NEW), "refused")
+    hand.settle()
+    refused = hand.outcomes["refused"]
+    assert isinstance(refused, Failed)
+    assert (refused.reason, refused.definite) == ("too-many-objects", True)
+    floors = [store.floor() for store in stores]
+    collect_all(hand)
+    assert all(store.floor() > floor for store, floor in zip(stores, floors, strict=True))
+    for _ in range(ROUNDS - 1):
+        collect_all(hand)
+    assert [store.objects() for store in stores] == [[], [], []]
+    hand.ask("f1", Write(KEY, NEW))
+    assert hand.ask("f2", Read(KEY)) == NEW
+    hand.judge()
