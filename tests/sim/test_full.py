@@ -12,7 +12,6 @@ SOMETIMES: Final = (
     "refused for want of room",
     "floors raised without room",
     "too-many-objects (definite)",
-    "too-many-objects (indefinite)",
     "undone calls under their keys again",
     "answered repeats",
     "entries caught up",

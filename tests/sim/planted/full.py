@@ -100,5 +100,11 @@ PLANTED: Final = (
         schedule=read_while_others_come_to_nothing,
     ),
     Plant("told-of-what-lives", take_in_what_lives, ("bounded",), 60, worlds="full"),
-    Plant("stored-without-room", say_that_it_is_stored, ("kept in a crash", *HISTORY), 10, worlds="full"),
+    Plant(
+        "stored-without-room",
+        say_that_it_is_stored,
+        ("kept in a crash", "bounded", *HISTORY),
+        10,
+        worlds="full",
+    ),
 )
