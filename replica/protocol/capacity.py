@@ -24,14 +24,16 @@ from ...api_specs.messages import (
     Row,
     Scan,
 )
+from ...gc.collection import ended_at
 from ...timestamps.timestamp import ZERO, Timestamp
 from .log import ObjectState
 
 DECIDED_PERCENT: Final = 10
 """So far beyond the bounds go decisions that make a value larger, and those on objects that the replica lacks, for others may hold their
 entries, and these are to be taken out."""
-DELETED_PERCENT: Final = 50
-"""So far go deletions in objects that it has: they make room, also where decisions have taken it."""
+FORGOTTEN_PERCENT: Final = 50
+"""So far goes what makes room, also where decisions have taken it: deletions in objects that it has, and what it takes until all may forget an
+object that came to nothing, of which others know."""
 
 
 class Use(Struct, frozen=True):
@@ -69,14 +71,14 @@ def refused(request: Request, store: Holds, capacity: Capacity) -> Refused | Non
         return None
     if isinstance(request, Append):
         return _refused_append(
-            request, store, _further(capacity, DELETED_PERCENT) if _deletes(request, store) else capacity
+            request, store, _further(capacity, FORGOTTEN_PERCENT) if _deletes(request, store) else capacity
         )
     if isinstance(request, Reserve):
         return _refused_disk(store.use(), capacity)
     if isinstance(request, (Scan, Changes)):
         return None
     known = store.state(request.object)
-    further = _further(capacity, DECIDED_PERCENT)
+    further = _further(capacity, FORGOTTEN_PERCENT if _makes_room(request) else DECIDED_PERCENT)
     if isinstance(request, (Accept, Commit)) and (size := _value_bytes(request.summary)):
         problem = _refused_disk(store.use(), further)
         if problem is not None and size > _bytes_here(request.object, known, store):
@@ -106,6 +108,15 @@ def _deletes(request: Append, store: Holds) -> bool:
     if request.entries and request.entries[0].value is not None:
         return False  # As most of them.
     return all(entry.value is None for entry in request.entries) and store.state(request.object) is not None
+
+
+def _makes_room(request: Accept | Collect | Commit) -> bool:
+    """Whether that an object came to nothing may be what it decides, or tells: all replicas are to hold it, and then forget the object."""
+    if isinstance(request, Collect):
+        return request.ballot is not None
+    return (
+        request.summary is not None and ended_at(request.object, request.summary, request.ballot) is not None
+    )
 
 
 def _bytes_here(name: str, known: ObjectState | None, store: Holds) -> int:

@@ -12,6 +12,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Final, Protocol
 
+from ...api_specs.problems import LIMITS
 from ...client_sdk.protocol.core.values import YOUNG, CollectTombstone, Done, Failed, Outcome
 from ...client_sdk.protocol.front_end import NOT_BEGUN
 from ...gc.pruning import AGAIN, SOON, Pruning
@@ -129,10 +130,12 @@ class Janitor(Background):
         return dict(zip(names, await asyncio.gather(*collecting), strict=True))
 
     def _silent(self, outcomes: dict[str, Outcome]) -> frozenset[str]:
-        """The replicas that did not answer, of those that were asked."""
+        """The replicas that did not answer, of those that were asked. One that has no room did: it holds up this object alone."""
         everyone = frozenset(self._member.document.votes)
         failed = (each for each in outcomes.values() if isinstance(each, Failed) and each != NOT_BEGUN)
-        return frozenset[str]().union(*(everyone - each.answered for each in failed))
+        return frozenset[str]().union(
+            *(everyone - each.answered for each in failed if each.reason not in LIMITS)
+        )
 
     def _again(self, waits: dict[str, float], silent: frozenset[str] | None, store: Store) -> None:
         now_s = time.monotonic()

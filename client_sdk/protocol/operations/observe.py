@@ -456,4 +456,4 @@ def _tell(
         return [reply for reply in told.replies.values() if isinstance(reply, Committed)]
     except Expired as error:  # The others were not asked: only these hold it up.
         answered = error.answered | (everyone - lacking)
-        raise Expired(error.detail, answered, is_refused=error.is_refused) from None
+        raise Expired(error.detail, answered, is_refused=error.is_refused, limit=error.limit) from None

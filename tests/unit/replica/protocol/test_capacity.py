@@ -57,6 +57,7 @@ class Held:
 
 OBJECTS = Use(10, 0, 10_000, 0)
 BEYOND = Use(11, 0, 10_000, 0)
+MANY = Use(15, 0, 10_000, 0)
 DISK = Use(0, 1000, 10_000, 0)
 FREE = Use(0, 0, 99, 0)
 FAR = Use(0, 1100, 10_000, 0)
@@ -79,7 +80,8 @@ HARDLY_FREE = Use(0, 0, 49, 0)
         (append("queue/old", 3), FREE, "disk-full"),
         (Reserve("queue/old", at(1), (Proposal("k", ()),)), DISK, "disk-full"),
         (Collect("queue/new", ballot=make_ballot(at(1), 0)), OBJECTS, None),
-        (Collect("queue/new", ballot=make_ballot(at(1), 0)), BEYOND, "too-many-objects"),
+        (Collect("queue/new", ballot=make_ballot(at(1), 0)), BEYOND, None),
+        (Collect("queue/new", ballot=make_ballot(at(1), 0)), MANY, "too-many-objects"),
         (Collect("queue/new", fence=at(1)), OBJECTS, None),
         (Collect("queue/new", fence=at(1)), BEYOND, "too-many-objects"),
         (Collect("queue/new", fence=at(1)), DISK, None),
@@ -104,18 +106,25 @@ HARDLY_FREE = Use(0, 0, 49, 0)
         (Accept("queue/old", make_ballot(at(1), 0), Summary(at(1), LONG)), FAR, "disk-full"),
         (Accept("queue/new", make_ballot(at(1), 0), NOTHING), ROOM, None),
         (Accept("queue/new", make_ballot(at(1), 0), NOTHING), OBJECTS, None),
-        (Accept("queue/new", make_ballot(at(1), 0), NOTHING), BEYOND, "too-many-objects"),
+        (Accept("queue/new", make_ballot(at(1), 0), NOTHING), BEYOND, None),
+        (Accept("queue/new", make_ballot(at(1), 0), NOTHING), MANY, "too-many-objects"),
+        (Accept("queue/new", make_ballot(at(2), 0), Summary(at(1))), BEYOND, "too-many-objects"),
+        (Accept("dictionary/d/new", make_ballot(at(2), 0), Summary(at(1))), BEYOND, None),
+        (Accept("dictionary/d/new", make_ballot(at(2), 0), Summary(at(1))), MANY, "too-many-objects"),
         (Accept("queue/new", make_ballot(at(1), 0), NOTHING), FREE, None),
-        (Accept("queue/new", make_ballot(at(1), 0), NOTHING), LITTLE_FREE, "disk-full"),
+        (Accept("queue/new", make_ballot(at(1), 0), NOTHING), LITTLE_FREE, None),
+        (Accept("queue/new", make_ballot(at(1), 0), NOTHING), HARDLY_FREE, "disk-full"),
         (Accept("queue/new", make_ballot(at(1), 0), Summary(at(1), ONE)), FREE, None),
         (Accept("queue/new", make_ballot(at(1), 0), Summary(at(1), ONE)), BEYOND, "too-many-objects"),
         (Accept("queue/new", make_ballot(at(1), 0), Summary(at(1), ONE)), LITTLE_FREE, "disk-full"),
         (Commit("queue/old", make_ballot(at(1), 0), summary=Summary(at(1), LONG)), FAR, "disk-full"),
         (Commit("queue/new", make_ballot(at(1), 0), summary=Summary(at(1), ONE)), FAR, "disk-full"),
-        (Commit("queue/new", make_ballot(at(1), 0), summary=NOTHING), FAR, "disk-full"),
+        (Commit("queue/new", make_ballot(at(1), 0), summary=NOTHING), FAR, None),
+        (Commit("queue/new", make_ballot(at(1), 0), summary=NOTHING), FARTHER, "disk-full"),
         (Commit("queue/old", make_ballot(at(1), 0), summary=NOTHING), DISK, None),
         (Commit("queue/new", make_ballot(at(1), 0), summary=NOTHING), OBJECTS, None),
-        (Commit("queue/new", make_ballot(at(1), 0), summary=NOTHING), BEYOND, "too-many-objects"),
+        (Commit("queue/new", make_ballot(at(1), 0), summary=NOTHING), BEYOND, None),
+        (Commit("queue/new", make_ballot(at(1), 0), summary=NOTHING), MANY, "too-many-objects"),
         (Commit("queue/new", make_ballot(at(1), 0), summary=Summary(at(1), ONE)), BEYOND, "too-many-objects"),
         (Commit("queue/new", complete=(at(1),)), OBJECTS, None),
     ],

@@ -232,6 +232,14 @@ async def test_what_was_not_begun_says_nothing_of_other_replicas(member: Member)
     assert janitor._silent({"dictionary/d/a": NOT_BEGUN, "dictionary/d/b": silent}) == {"r1"}
 
 
+async def test_a_replica_without_room_is_not_silent(member: Member) -> None:
+    janitor = Janitor(member, Slow())
+    full = Failed("too-many-objects", "it makes no dictionary/d/a", definite=True)
+    assert janitor._silent({"dictionary/d/a": full}) == frozenset()
+    refused = Failed("refused", "another cluster document", definite=True)
+    assert janitor._silent({"dictionary/d/a": full, "dictionary/d/b": refused}) == {"r1"}
+
+
 class Slow:
     """A front end that collects nothing, and takes its time; `silent` do not answer it."""
 
