@@ -33,7 +33,7 @@ from ...api_specs.messages import (
 from ...api_specs.problems import LIMITS
 from ...client_sdk.protocol.decisions.lease_table import is_too_heavy
 from ...client_sdk.protocol.decisions.summary_builder import TERMS_MAX, is_included
-from ...replica.protocol.capacity import DECIDED_PERCENT
+from ...replica.protocol.capacity import FORGOTTEN_PERCENT
 from ...replica.protocol.log import ObjectState
 from ...timestamps.ballot import NO_BALLOT, Ballot, step_of, term_of
 from ...timestamps.timestamp import Timestamp
@@ -84,11 +84,11 @@ class Watch:
                 self._check_decided(replica, request, answer)
 
     def _check_room(self, replica: InMemoryReplica) -> None:
-        """It has no more objects than it may; those of decisions go somewhat beyond the bound."""
+        """It has no more objects than it may; what makes room goes beyond the bound."""
         if replica.capacity == UNBOUNDED:
             return
         objects, bound = replica.store.use().objects, replica.capacity.objects_max
-        if objects > ceil(bound * (100 + DECIDED_PERCENT) / 100):
+        if objects > ceil(bound * (100 + FORGOTTEN_PERCENT) / 100):
             raise Violation(f"{replica.id} has more objects than it may: {objects}, of {bound}")
 
     def installed(self, replica: str, name: str, t: Timestamp) -> None:

@@ -7,13 +7,13 @@ from quorate.adts.log import NOTHING, Value
 from quorate.api_specs.limits import Capacity
 from quorate.api_specs.messages import Append, Batch, Commit, Request
 from quorate.client_sdk.protocol.core.values import CompareAndSet, PutIfAbsent, Read
-from quorate.replica.protocol import acceptor, room
+from quorate.replica.protocol import acceptor, capacity, room
 from quorate.replica.protocol.acceptor import Handled, handle
 from quorate.replica.protocol.log import Log
 from quorate.replica.protocol.refusals import Bounds
 from quorate.simulation.violation import Violation
 from quorate.timestamps.ballot import make_ballot
-from quorate.timestamps.timestamp import ZERO, make
+from quorate.timestamps.timestamp import make
 from tests.sim.planted.plant import Plant, Planting, patched
 from tests.sim.planted.played import Played
 from tests.sim.planted.worlds import HISTORY
@@ -30,6 +30,11 @@ def take_in_nothing() -> Planting:
     return patched(room, without_room=lambda *_: None)
 
 
+def leave_no_room_to_decide() -> Planting:
+    """Whether an object came to nothing is decided where there is room for any decision, and nowhere else."""
+    return patched(capacity, _makes_room=lambda _: False)
+
+
 def take_in_what_is_young() -> Planting:
     """A full replica raises its floor above what has just come to nothing."""
     right = acceptor.without_room
@@ -40,11 +45,6 @@ def take_in_what_is_young() -> Planting:
         return right(request, log, now_us, hasty)
 
     return patched(room, without_room=without_room)
-
-
-def take_in_what_lives() -> Planting:
-    """A full replica raises its floor above an old decision that it has no room for, whatever was decided."""
-    return patched(acceptor, ended_at=lambda *_: ZERO)
 
 
 def say_that_it_is_stored() -> Planting:
@@ -62,11 +62,19 @@ def say_that_it_is_stored() -> Planting:
 
 def replicas_full_of_what_others_lack() -> None:
     """Each of the replicas is full of tombstones that one of the others lacks. They are told of these, have no room, and must have some again."""
-    hand = full.filled()
-    for _ in range(full.ROUNDS):
+    _have_room_again(full.filled(), full.ROUNDS)
+
+
+def replicas_full_of_what_is_undecided() -> None:
+    """Each of the replicas is full of deletions that no other has heard of. They are to be decided by replicas without room."""
+    _have_room_again(full.filled_with_undecided(), 3 * full.OBJECTS_MAX)
+
+
+def _have_room_again(hand: Played, rounds: int) -> None:
+    for _ in range(rounds):
         full.collect_all(hand)
     left = {name: replica.store.objects() for name, replica in hand.replicas.items()}
-    if any(left.values()):
+    if any(set(names) - {full.LIVE} for names in left.values()):
         raise Violation(f"on a healthy cluster {left} are known still")
 
 
@@ -94,12 +102,17 @@ def read_while_others_come_to_nothing() -> None:
 PLANTED: Final = (
     Plant("full-for-ever", take_in_nothing, ("answers",), schedule=replicas_full_of_what_others_lack),
     Plant(
+        "undecided-for-ever",
+        leave_no_room_to_decide,
+        ("answers",),
+        schedule=replicas_full_of_what_is_undecided,
+    ),
+    Plant(
         "told-of-what-is-young",
         take_in_what_is_young,
         ("answers",),
         schedule=read_while_others_come_to_nothing,
     ),
-    Plant("told-of-what-lives", take_in_what_lives, ("bounded",), 60, worlds="full"),
     Plant(
         "stored-without-room",
         say_that_it_is_stored,

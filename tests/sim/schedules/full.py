@@ -8,16 +8,17 @@ from typing import Final
 
 from quorate.adts.log import Value
 from quorate.api_specs.limits import Capacity
-from quorate.client_sdk.protocol.core.values import CollectTombstone, CompareAndSet
+from quorate.client_sdk.protocol.core.values import CollectTombstone, CompareAndSet, Write
 from quorate.gc.pruning import AGAIN
 from tests.sim.planted.played import Played
 
-OBJECTS_MAX: Final = 5
+OBJECTS_MAX: Final = 4
 OF_EACH_PAIR: Final = 3
-"""Two pairs are so many as a replica takes in at most: decisions go a tenth beyond its bound."""
+"""Two pairs are so many as a replica takes in at most: decisions on nothing go beyond its bound by half."""
 ROUNDS: Final = 2
 """The first tells the replicas of what they lack, the second forgets it."""
 OLD: Final = Value('"old"')
+LIVE: Final = "dictionary/d/live"
 
 
 def filled() -> Played:
@@ -28,6 +29,21 @@ def filled() -> Played:
             front = f"{''.join(pair)}n{number}"
             hand.at(front, CompareAndSet(f"dictionary/d/{front}", OLD, None, key="k"), *pair)
             hand.carry_commits(front, *pair)
+    hand.grow_old()
+    return hand
+
+
+def filled_with_undecided() -> Played:
+    """Each replica has a tenth more than its bound: one key that all have, and deletions of keys that have reached it alone, whose front ends vanished;
+    long ago."""
+    hand = Played(capacity=Capacity(objects_max=OBJECTS_MAX))
+    for replica in hand.replicas:
+        for number in range(OBJECTS_MAX):
+            front = f"{replica}n{number}"
+            hand.start(front, Write(f"dictionary/d/{front}", None), front)
+            hand.reach(front, replica)
+            hand.vanish(front)
+    hand.ask("f1", CompareAndSet(LIVE, None, OLD))
     hand.grow_old()
     return hand
 

@@ -2,7 +2,15 @@
 
 from quorate.adts.log import Value
 from quorate.client_sdk.protocol.core.values import Failed, Read, Write
-from tests.sim.schedules.full import OBJECTS_MAX, ROUNDS, collect_all, filled
+from tests.sim.schedules.full import (
+    LIVE,
+    OBJECTS_MAX,
+    OF_EACH_PAIR,
+    ROUNDS,
+    collect_all,
+    filled,
+    filled_with_undecided,
+)
 
 NEW = Value('"new"')
 KEY = "dictionary/d/new"
@@ -13,7 +21,7 @@ def test_replicas_that_are_full_of_tombstones_which_others_lack_become_empty_aga
     their floors, and keep nothing."""
     hand = filled()
     stores = [replica.store for replica in hand.replicas.values()]
-    assert [len(store.objects()) for store in stores] == [OBJECTS_MAX + 1] * 3
+    assert [len(store.objects()) for store in stores] == [2 * OF_EACH_PAIR] * 3
     assert all(
         len(set(one.objects()) - set(other.objects())) == 3
         for one in stores
@@ -33,4 +41,15 @@ def test_replicas_that_are_full_of_tombstones_which_others_lack_become_empty_aga
     assert [store.objects() for store in stores] == [[], [], []]
     hand.ask("f1", Write(KEY, NEW))
     assert hand.ask("f2", Read(KEY)) == NEW
+    hand.judge()
+
+
+def test_replicas_that_are_full_of_undecided_deletions_which_others_lack_decide_and_forget_them() -> None:
+    hand = filled_with_undecided()
+    stores = [replica.store for replica in hand.replicas.values()]
+    assert [len(store.objects()) for store in stores] == [OBJECTS_MAX + 1] * 3
+    for _ in range(3 * OBJECTS_MAX):
+        collect_all(hand)
+    assert [store.objects() for store in stores] == [[LIVE], [LIVE], [LIVE]]
+    hand.ask("f1", Write(KEY, NEW))
     hand.judge()
