@@ -27,7 +27,7 @@ from quorate.simulation.world.world import World
 from quorate.timestamps.timestamp import make
 from tests.sim.schedules.hand import Hand
 
-SEEDS: Final = 60
+SEEDS: Final = 30
 SKEW_US: Final = 150_000
 WRONG_ORDER: Final = 7
 """A seed in which a skewed producer's item overtakes an older one."""

@@ -14,9 +14,8 @@ from tests.sim.run import run_seed, run_seeds
 from tests.sim.schedules.hand import STEPS_MAX, Hand
 from tests.sim.sometimes import SOMETIMES_LEASED
 
-SEEDS: Final = 300
-CHUNK: Final = 300
-"""Each chunk must meet everything in `SOMETIMES_LEASED`."""
+SEEDS: Final = 100
+"""They must meet everything in `SOMETIMES_LEASED`."""
 
 REGRESSIONS: Final = {
     1916: "an accept was forwarded and done, its answer lost; decided here in vain, it was told to have done nothing",
@@ -35,11 +34,10 @@ def test_seed_that_failed_once_keeps_its_promises(seed: int) -> None:
     run_seed(seed, "leased")
 
 
-@pytest.mark.parametrize("first", range(1, 1 + SEEDS, CHUNK))
-def test_every_promise_is_kept(first: int) -> None:
-    found = run_seeds(range(first, first + CHUNK), "leased")
+def test_every_promise_is_kept() -> None:
+    found = run_seeds(range(1, 1 + SEEDS), "leased")
     print(found)
-    assert found.given_up <= CHUNK / 100, "too many searches were given up to mean much"
+    assert found.given_up <= SEEDS / 100, "too many searches were given up to mean much"
     assert not [name for name in SOMETIMES_LEASED if not found.counters.get(name)], found
 
 
