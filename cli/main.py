@@ -10,7 +10,6 @@ _EXTRAS = {
     "typer": "cli",
     "rich": "cli",
     "fastapi": "replica",
-    "sqlalchemy": "replica",
     "uvicorn": "replica",
     "pyspark": "reports",
 }

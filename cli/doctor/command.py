@@ -48,7 +48,7 @@ STORED_AHEAD_MAX_S: Final = ClockSettings().offset_max_s
 PACKAGES: Final = {
     "client": ("httpx", "msgspec"),
     "cli": ("rich", "typer"),
-    "replica": ("fastapi", "sqlalchemy", "uvicorn"),
+    "replica": ("fastapi", "uvicorn"),
     "reports": ("jinja2", "numpy", "pandas", "pyarrow", "pyspark"),
 }
 

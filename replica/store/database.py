@@ -1,8 +1,6 @@
 """One open SQLite file: transactions, pragmas, errors.
 
-Owns the connection: no other module knows pragmas or the errors of a driver. SQLAlchemy opens it, and its Core has made the
-statements (`quorate.replica.store.statements`); the driver runs them, for here the way through Core would cost several times what
-SQLite does (`docs/internals/performance.md`). Must not know what a row means.
+Owns the connection: no other module knows pragmas or the errors of a driver. Must not know what a row means.
 """
 
 import os
@@ -14,10 +12,6 @@ from operator import itemgetter
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
-
-from sqlalchemy import create_engine, event
-from sqlalchemy.exc import DBAPIError, SQLAlchemyError
-from sqlalchemy.pool import StaticPool
 
 from ..protocol.pages import read_until_full
 from .statements import CREATE, VALUE_AT
@@ -59,22 +53,25 @@ class _Mapped:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if error is None:
-            return
-        if isinstance(
-            error, DBAPIError
-        ):  # SQLAlchemy wraps what the driver raises while it opens and closes.
-            error = error.orig
         if isinstance(error, sqlite3.Error):
             code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # The low byte names the kind.
             raise StorageFailed(f"the database failed: {error}", passing=code in _PASSING) from error
-        if isinstance(error, SQLAlchemyError):
-            raise StorageFailed(f"the database failed: {error}") from error
 
 
 _mapped: Final = _Mapped()
 
 
+_PRAGMAS: Final = (
+    "auto_vacuum = INCREMENTAL",  # Works only before the first table is made, so it comes first.
+    "journal_mode = WAL",
+    "synchronous = FULL",
+    f"wal_autocheckpoint = {CHECKPOINT_PAGES}",
+    f"journal_size_limit = {WAL_BYTES_MAX}",
+    "trusted_schema = OFF",
+    "secure_delete = ON",  # Deleted values are overwritten; many systems' SQLite does so anyway.
+    "cache_size = -65536",  # 64 MiB
+    "temp_store = MEMORY",
+)
 _PAGES: Final = ("page_count", "freelist_count", "page_size")
 
 
@@ -89,17 +86,12 @@ class Database:
         self.path: Final = path
         self.commits = 0
         self._wrote = False
-        self._engine: Final = create_engine(
-            f"sqlite:///{path}",
-            poolclass=StaticPool,
-            connect_args={"timeout": BUSY_TIMEOUT_S, "check_same_thread": False},
-        )
-        event.listen(self._engine, "connect", _configure)
         with _mapped:
-            self._connection: Final = self._engine.connect()
-            driver = self._connection.connection.driver_connection
-        assert isinstance(driver, sqlite3.Connection)
-        self._driver: Final = driver
+            self._driver: Final = sqlite3.connect(
+                path, BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
+            )
+            for pragma in _PRAGMAS:
+                self._driver.execute(f"PRAGMA {pragma}")
 
     def _run(self, sql: str, parameters: tuple[Any, ...] = ()) -> sqlite3.Cursor:
         """Within a transaction, which the driver must not begin by itself: a read before the first write would be outside."""
@@ -192,8 +184,7 @@ class Database:
     def close(self) -> None:
         """Close the file; the write-ahead log is folded in."""
         with _mapped:
-            self._connection.close()
-            self._engine.dispose()
+            self._driver.close()
 
 
 class Reader:
@@ -225,23 +216,6 @@ class Reader:
         """Close it."""
         with _mapped:
             self._driver.close()
-
-
-def _configure(connection: sqlite3.Connection, record: object) -> None:
-    del record
-    connection.isolation_level = None
-    for pragma in (
-        "auto_vacuum = INCREMENTAL",  # Works only before the first table is made, so it comes first.
-        "journal_mode = WAL",
-        "synchronous = FULL",
-        f"wal_autocheckpoint = {CHECKPOINT_PAGES}",
-        f"journal_size_limit = {WAL_BYTES_MAX}",
-        "trusted_schema = OFF",
-        "secure_delete = ON",  # Deleted values are overwritten; many systems' SQLite does so anyway.
-        "cache_size = -65536",  # 64 MiB
-        "temp_store = MEMORY",
-    ):
-        connection.execute(f"PRAGMA {pragma}")
 
 
 def make_private(path: Path) -> None:

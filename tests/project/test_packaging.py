@@ -96,7 +96,7 @@ print(*sorted({name.partition(".")[0] for name in sys.modules}))
 """
     loaded = set(run_python("-c", script, cwd=tmp_path).split())
     assert "quorate" in loaded
-    assert not loaded & {"fastapi", "pyspark", "sqlalchemy", "sqlite3", "starlette", "typer", "uvicorn"}
+    assert not loaded & {"fastapi", "pyspark", "sqlite3", "starlette", "typer", "uvicorn"}
 
 
 def test_locks_pin_what_the_project_asks_for() -> None:

@@ -19,7 +19,6 @@ import msgspec
 import pytest
 from msgspec import Struct
 from msgspec.structs import replace
-from sqlalchemy import Engine, event
 
 from quorate.api_specs.cluster import ClusterDocument, parse
 from quorate.api_specs.messages import Accepted, Batch, BatchReply, Collected
@@ -93,14 +92,16 @@ class Steps:
     def opening(self, replica: str) -> Iterator[None]:
         """The connection made meanwhile is the replica's."""
 
-        def note(connection: sqlite3.Connection, _: object) -> None:
-            self._connections[replica] = connection
+        connect = sqlite3.connect
 
-        event.listen(Engine, "connect", note)
-        try:
+        def noted(*arguments: Any, **options: Any) -> sqlite3.Connection:
+            connection: sqlite3.Connection = connect(*arguments, **options)
+            self._connections[replica] = connection
+            return connection
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(sqlite3, "connect", noted)
             yield
-        finally:
-            event.remove(Engine, "connect", note)
 
     def rows_written(self, replica: str) -> int:
         """All that the replica's open file was told to insert, change or delete. To be asked in the thread that uses it."""
