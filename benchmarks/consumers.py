@@ -5,7 +5,7 @@ fills a fresh queue, lets all consumers connect, starts them together, and count
 is empty. Prints one JSON line per run, and at the end one per batch size with the medians and the ratios, least and most of
 the pairs; each names the machine, its load and the commit.
 
-    python benchmarks/consumers.py [--consumers 16] [--batches 1 10] [--pairs 3] [--items 3000] [--peers FOLDER]
+    python benchmarks/consumers.py [--consumers 16] [--batches 1 10] [--pairs 3] [--items 3000] [--replicas 3] [--peers FOLDER]
 
 With `--peers`, RabbitMQ's consumers drain a quorum queue in turn with ours, as many, each in a process of its own, which
 acknowledges as many items at once as our batch has: first when no more than these are sent to it before it has
@@ -136,11 +136,12 @@ def main() -> None:
     parser.add_argument("--batches", type=int, nargs="+", default=[1, 10])
     parser.add_argument("--pairs", type=int, default=3)
     parser.add_argument("--items", type=int, default=3000, help="per run, times the batch size")
+    parser.add_argument("--replicas", type=int, default=3)
     add_options(parser)
     options = parser.parse_args()
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="quorate-consumers-")))
-        cluster = stack.enter_context(LocalCluster.create(folder / "c"))
+        cluster = stack.enter_context(LocalCluster.create(folder / "c", replicas=options.replicas))
         cluster.start()
         cluster.ready()
         peers = chosen(options)

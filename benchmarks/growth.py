@@ -1,13 +1,14 @@
 """How cost grows: with waiting items, objects, payloads, replicas, a replica that was away, one that is slow, and history.
 
     python benchmarks/growth.py [--only waiting,objects,payloads,replicas,behind,slow,size] [--scale 1.0] [--turns 12]
-                                [--groups 3 5 7]
+                                [--groups 3 5 7] [--replicas 3]
 
 One JSON line per figure: the median and the 99th percentile of one operation in flight, in milliseconds, and processor time
 per operation of the client and of one replica (the mean of all); or bytes and seconds, as the figure says. The figures of a
 table are taken in turns, so that what else the machine does meets all alike; a last line has the greatest ratio of one to
 the first. Each table has a cluster of its own; items have 100 bytes unless said. `--scale` shrinks the large numbers, to see
-that it works; `--groups` are those that `replicas` compares. What each table took is told on standard error.
+that it works; `--groups` are those that `replicas` compares; other tables have
+`--replicas` (`behind` and `slow` at least 3). What each table took is told on standard error.
 """
 
 import argparse
@@ -99,17 +100,21 @@ async def in_turns(table: str, rows: Mapping[str, Row], turns: int) -> None:
 
 
 class Stage:
-    """Clusters and clients that end with it. `turns`: of each table's rows; `groups`: by their number of replicas."""
+    """Clusters and clients that end with it. `turns`: of each table's rows; `groups`: by their number of replicas; `replicas`:
+    of every other cluster."""
 
-    def __init__(self, stack: AsyncExitStack, folder: Path, turns: int, groups: Sequence[int]) -> None:
+    def __init__(
+        self, stack: AsyncExitStack, folder: Path, turns: int, groups: Sequence[int], replicas: int
+    ) -> None:
         self._stack: Final = stack
         self._folder: Final = folder
         self.turns: Final = turns
         self.groups: Final = groups
+        self._replicas: Final = replicas
 
-    async def cluster(self, name: str, replicas: int = 3) -> tuple[LocalCluster, AsyncClient]:
+    async def cluster(self, name: str, replicas: int | None = None) -> tuple[LocalCluster, AsyncClient]:
         """A running cluster and a client of it."""
-        made = LocalCluster.create(self._folder / name, replicas=replicas)
+        made = LocalCluster.create(self._folder / name, replicas=replicas or self._replicas)
         cluster = self._stack.enter_context(made)
         await asyncio.to_thread(cluster.start)
         await asyncio.to_thread(cluster.ready)
@@ -317,12 +322,12 @@ TABLES: Final[dict[str, Callable[[Stage, float], Awaitable[None]]]] = {
 }
 
 
-async def _run(names: list[str], scale: float, turns: int, groups: Sequence[int]) -> None:
+async def _run(names: list[str], scale: float, turns: int, groups: Sequence[int], replicas: int) -> None:
     for name in names:
         begun_s = time.perf_counter()
         with tempfile.TemporaryDirectory(prefix="quorate-growth-") as folder:
             async with AsyncExitStack() as stack:
-                await TABLES[name](Stage(stack, Path(folder), turns, groups), scale)
+                await TABLES[name](Stage(stack, Path(folder), turns, groups, replicas), scale)
         print(f"{name}: {time.perf_counter() - begun_s:.0f} s", file=sys.stderr, flush=True)
 
 
@@ -335,11 +340,12 @@ def main() -> None:
     parser.add_argument("--scale", type=float, default=1.0)
     parser.add_argument("--turns", type=int, default=TURNS)
     parser.add_argument("--groups", type=int, nargs="+", default=GROUPS)
+    parser.add_argument("--replicas", type=int, default=3)
     options = parser.parse_args()
     names = options.only.split(",")
     if unknown := set(names) - set(TABLES):
         parser.error(f"no such table: {', '.join(sorted(unknown))}; there are {', '.join(TABLES)}")
-    asyncio.run(_run(names, options.scale, options.turns, options.groups))
+    asyncio.run(_run(names, options.scale, options.turns, options.groups, options.replicas))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Throughput and latency over operations in flight, ours and the peers': what `plots.py` draws.
 
-    python benchmarks/sweep.py [--widths 1 4 16 64 256] [--seconds 3] [--peers FOLDER]
+    python benchmarks/sweep.py [--widths 1 4 16 64 256] [--seconds 3] [--replicas 3] [--peers FOLDER]
 
 One process keeps so many operations of one kind under way, each with 100 bytes, three replicas on loopback, on disk at a
 quorum before it is acknowledged. One JSON line per system, operation and width: operations a second, and the percentiles of
@@ -56,11 +56,11 @@ async def ours(client: AsyncClient, widths: list[int], seconds: float) -> None:
             tell("Quorate", name, width, await in_flight(operation, width, seconds, int(most)), machine())
 
 
-async def run(widths: list[int], seconds: float) -> None:
+async def run(widths: list[int], seconds: float, replicas: int) -> None:
     """On a cluster of its own."""
     with (
         tempfile.TemporaryDirectory(prefix="quorate-sweep-") as folder,
-        LocalCluster.create(Path(folder) / "c") as cluster,
+        LocalCluster.create(Path(folder) / "c", replicas=replicas) as cluster,
     ):
         cluster.start()
         cluster.ready()
@@ -75,9 +75,10 @@ def main() -> None:
     )
     parser.add_argument("--widths", type=int, nargs="+", default=WIDTHS)
     parser.add_argument("--seconds", type=float, default=3.0)
+    parser.add_argument("--replicas", type=int, default=3)
     add_options(parser)
     options = parser.parse_args()
-    asyncio.run(run(options.widths, options.seconds))
+    asyncio.run(run(options.widths, options.seconds, options.replicas))
     if (peers := chosen(options)) is not None:
         words = ["--widths", *map(str, options.widths), "--seconds", str(options.seconds)]
         for line in peers.lines("sweep", *words):

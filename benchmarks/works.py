@@ -1,12 +1,14 @@
 """How quick the service is: the same works on a fresh cluster of three replicas on this machine, run after run.
 
-    python benchmarks/works.py [--works A,B,C,D,REST] [--runs N] [--peers FOLDER]
+    python benchmarks/works.py [--works A,B,C,D,REST] [--runs N] [--replicas 3] [--scale 1.0] [--peers FOLDER]
 
 One JSON line per figure: every run's value, median, least and most, processor time per operation of the client and of
 each replica, the machine's load, the commit. Items have 100 bytes; an operation is acknowledged when it is on disk at a
 quorum. A: one operation in flight, milliseconds. B: 64 in flight from one process, operations a second. C: the best
 batches, items a second. D: the longest gap, in seconds, between acknowledgements at 200 operations a second after one
 replica is killed with SIGKILL, the worst of all three, and beside it the longest before. REST: enqueues a second over the ADT API, 64 plain connections.
+
+`--scale` shrinks the numbers of operations that make a rate, to see that it works.
 
 `--peers` (or QUORATE_PEERS) names a folder with scripts that run the same works on other systems: then each run of ours is
 followed by one of theirs, and a line has their figures and the ratio of ours to them too, median, least and most.
@@ -60,7 +62,8 @@ def item(number: int) -> str:
 class Bench:
     """One run on one cluster, and the figures that come of it."""
 
-    def __init__(self, cluster: LocalCluster, client: AsyncClient) -> None:
+    def __init__(self, cluster: LocalCluster, client: AsyncClient, scale: float) -> None:
+        self.scale: Final = scale
         self.cluster: Final = cluster
         self.client: Final = client
         self.figures: dict[tuple[str, str, str], tuple[float, dict[str, float]]] = {}
@@ -100,6 +103,7 @@ class Bench:
         each: int = 1,
     ) -> None:
         """How many a second, with so many under way; an operation counts for `each`."""
+        count = round(count * self.scale)
         numbers = iter(range(count))
 
         async def worker() -> None:
@@ -235,16 +239,16 @@ RUN: Final[dict[str, Callable[[Bench], Awaitable[None]]]] = dict(
 )
 
 
-async def run_once(works: list[str]) -> Bench:
+async def run_once(works: list[str], replicas: int, scale: float) -> Bench:
     """All works, on a cluster of its own."""
     with (
         tempfile.TemporaryDirectory(prefix="quorate-bench-") as folder,
-        LocalCluster.create(Path(folder) / "c") as cluster,
+        LocalCluster.create(Path(folder) / "c", replicas=replicas) as cluster,
     ):
         cluster.start()
         cluster.ready()
         async with connect_async(cluster.document) as client:
-            bench = Bench(cluster, client)
+            bench = Bench(cluster, client, scale)
             for work in works:
                 await RUN[work](bench)
             return bench
@@ -257,6 +261,8 @@ def main() -> None:
     )
     parser.add_argument("--works", default="A,B,C")
     parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--replicas", type=int, default=3)
+    parser.add_argument("--scale", type=float, default=1.0)
     add_options(parser)
     options = parser.parse_args()
     peers = chosen(options)
@@ -268,7 +274,7 @@ def main() -> None:
     theirs: list[Theirs] = []
     for _ in range(options.runs):
         loads.append(os.getloadavg()[0])
-        benches.append(asyncio.run(run_once(works)))
+        benches.append(asyncio.run(run_once(works, options.replicas, options.scale)))
         if peers is not None:
             theirs.append(peers.works(works))
     for work, figure, unit in benches[0].figures:

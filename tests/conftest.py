@@ -3,6 +3,7 @@ compiles what another has compiled."""
 
 import os
 import signal
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 import pytest
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
 settings.register_profile("patient", settings(), deadline=None, suppress_health_check=list(HealthCheck))
 settings.load_profile("patient")
 
+# What is made while tests are collected is there to the end: it is looked through for garbage neither then nor later.
+gc = import_module("gc")  # and not this repository's room of that name, which mypy finds first
+gc.disable()
+
 # Hundreds of processes are started, each of which would compile all modules anew if it kept nothing.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
@@ -34,6 +39,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Put what takes long first, in every worker of pytest-xdist alike."""
     if hasattr(config, "workerinput"):
         items.sort(key=lambda item: -seconds_of(item.nodeid))
+
+
+def pytest_collection_finish() -> None:
+    """Look for garbage from now on, in what is made from now on."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(optionalhook=True)

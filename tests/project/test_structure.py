@@ -23,8 +23,7 @@ TOO_LONG_BY_INTENT: dict[str, str] = {}
 CHECKS = {
     "imports": [["lint-imports"]],
     "form": [["ruff", "check", "."], ["ruff", "format", "--check", "."]],
-    # One after the other: the second finds in the cache what the first has read.
-    "types": [["mypy"], ["mypy", "tests"]],
+    "types": [["mypy"]],
 }
 
 # Written so that this file does not match itself.

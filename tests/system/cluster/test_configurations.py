@@ -6,8 +6,6 @@ quorums may be edited.
 """
 
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,6 +20,7 @@ from quorate.cli.cluster.local_cluster import LocalCluster
 from quorate.client_sdk import QuorateError, connect
 from quorate.measurement.faults.held_ports import LOCAL, HeldPort
 from tests.system.harness import WAIT_S, Clusters, until_now
+from tests.unit.cli.conftest import quorate
 
 IN_VAIN_S = 1.5
 """The deadline of what must fail."""
@@ -53,8 +52,7 @@ def until_refused(cluster: LocalCluster, replica: str, name: str, *words: str) -
 
 def told(command: str, document: Path) -> str:
     """What `quorate status` or `doctor` prints, in one line."""
-    words = [sys.executable, "-m", "quorate.cli.main", command, "--cluster", str(document)]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=WAIT_S, check=False)
+    done = quorate(command, "--cluster", str(document), timeout_s=WAIT_S)
     return " ".join((done.stdout + done.stderr).split())
 
 

@@ -8,7 +8,6 @@ folder of another one, and a folder that another process uses.
 
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,6 +18,7 @@ from quorate.cli.cluster.local_cluster import LocalCluster
 from quorate.cli.cluster.probe import is_ready
 from quorate.client_sdk import RefusedByReplicas, Unavailable, connect
 from tests.system.harness import WAIT_S, Clusters, until_now
+from tests.unit.cli.conftest import quorate
 
 TIMEOUT_S: Final = 20.0
 IN_VAIN_S: Final = 5.0
@@ -40,9 +40,8 @@ def is_live(cluster: LocalCluster, replica: str) -> bool:
 
 def serve(cluster: LocalCluster, replica: str, folder: Path) -> subprocess.CompletedProcess[str]:
     """`quorate serve`, which must end by itself."""
-    command = [sys.executable, "-m", "quorate.cli.main", "serve", "--id", replica]
-    command += ["--cluster", str(cluster.document_path), "--data", str(folder)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=WAIT_S, check=False)
+    words = ("--id", replica, "--cluster", str(cluster.document_path), "--data", str(folder))
+    return quorate("serve", *words, timeout_s=WAIT_S)
 
 
 def test_a_replica_without_its_store_does_not_vote(clusters: Clusters) -> None:

@@ -12,8 +12,6 @@
 import asyncio
 import re
 import secrets
-import subprocess
-import sys
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -30,6 +28,7 @@ from quorate.timestamps.clock import Now
 from tests.system.harness import WAIT_S, Clusters, http
 from tests.system.histories import Told
 from tests.system.load import DEADLINE_S, MAJORITIES, Load, goes_on, last_look
+from tests.unit.cli.conftest import quorate
 
 TIMEOUT_S: Final = 60.0
 AHEAD_S: Final = 60.0
@@ -134,8 +133,7 @@ def alone_with_r3(cluster: LocalCluster) -> None:
 
 def doctor(cluster: LocalCluster) -> str:
     """What `quorate doctor` says."""
-    command = [sys.executable, "-m", "quorate.cli.main", "doctor", "--cluster", str(cluster.document_path)]
-    said = subprocess.run(command, capture_output=True, text=True, timeout=WAIT_S, check=False)
+    said = quorate("doctor", "--cluster", str(cluster.document_path), timeout_s=WAIT_S)
     return " ".join((said.stdout + said.stderr).split())
 
 

@@ -1,8 +1,6 @@
 """Replicas that have as much as they may: what is new is refused, what makes room goes on, and then they take in again."""
 
 import asyncio
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 
@@ -20,6 +18,7 @@ from quorate.replica.store.usage import LOOK_BYTES
 from quorate.timestamps.ballot import make_ballot
 from quorate.timestamps.timestamp import make
 from tests.system.harness import QUICK, Clusters, until_now
+from tests.unit.cli.conftest import quorate
 
 DEADLINE_S = 20.0
 LARGE = "x" * 20_000
@@ -41,8 +40,7 @@ def used(cluster: LocalCluster, bound: str, replica: str = "r1") -> float:
 
 
 def told(command: str, cluster: LocalCluster) -> str:
-    words = [sys.executable, "-m", "quorate.cli.main", command, "--cluster", str(cluster.document_path)]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    done = quorate(command, "--cluster", str(cluster.document_path), timeout_s=60)
     return " ".join((done.stdout + done.stderr).split())
 
 

@@ -7,8 +7,6 @@ one and the other old replica is killed: everything that was acknowledged must c
 
 import json
 import shutil
-import subprocess
-import sys
 import time
 import urllib.error
 import urllib.request
@@ -16,6 +14,7 @@ import urllib.request
 from quorate.cli.cluster.local_cluster import LocalCluster
 from quorate.client_sdk import connect
 from tests.system.harness import Clusters
+from tests.unit.cli.conftest import quorate
 
 ITEMS = 60
 TIMEOUT_S = 60
@@ -88,10 +87,10 @@ def _answer(url: str) -> dict[str, object]:
 
 
 def _replace(cluster: LocalCluster) -> dict[str, int]:
-    command = [sys.executable, "-m", "quorate.cli.main", "replace", "--json", "--id", "r3"]
+    command = ["replace", "--json", "--id", "r3"]
     command += ["--cluster", str(cluster.document_path), "--data", str(cluster.data_folder("r3"))]
     command += ["--from", f"r1={cluster.data_folder('r1')}", "--from", f"r2={cluster.data_folder('r2')}"]
-    said = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+    said = quorate(*command, timeout_s=TIMEOUT_S)
     assert said.returncode == 0, said.stderr
     answer: dict[str, int] = json.loads(said.stdout)
     return answer

@@ -12,7 +12,7 @@ from tests.system.harness import Clusters, until_now
 
 VALUE = "x" * 1_000_000
 KEYS = 24
-CALLERS = 20
+CALLERS = 12
 MORE_BYTES_MAX = 600_000_000
 """Two listings at a time: each holds what three replicas show and what they showed before, the answer as text and as bytes."""
 

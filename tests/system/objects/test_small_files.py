@@ -1,17 +1,17 @@
-"""Shows that files are bounded by what is alive and by the windows, not by history: 200,000 operations, 100 live items.
+"""Shows that files are bounded by what is alive and by the windows, not by history: 100,000 operations, 100 live items.
 
-100,000 items are enqueued and dequeued again in batches of 100, so that never more than 100 wait. The cluster document
+50,000 items are enqueued and dequeued again in batches of 100, so that never more than 100 wait. The cluster document
 shortens the windows: what is taken is remembered for memory_s = retry_window_s + deadline_s_max + 2 * offset_max_s = 2 + 1.9 +
 2 * 1 = 5.9 s, and at least consumed_lag_s = 1 s. The arithmetic of the bound:
 
 * A row is deleted in the first round of the janitor (one a second) after both have passed: it lives 5.9 + 1 s, and half
   as long again is granted for a busy machine. So the rows at any moment are at most those of the busiest 10.4 seconds, which
   the test knows for it counts what it enqueued, and the 100 live ones.
-* A row takes its value (500 bytes), its id and timestamp (34 bytes each), the timestamp again in the index, and some
-  overhead: under 800 bytes. Free pages up to 2000 of 4096 bytes (8 MiB) may stay in the file, and the write-ahead log is
-  cut back to 16 MiB. History alone would be 100,000 rows of more than 600 bytes in each file, and growing.
+* A row takes its value (700 bytes), its id and timestamp (34 bytes each), the timestamp again in the index, and some
+  overhead: under 1000 bytes. Free pages up to 500 of 4096 bytes (2 MiB) may stay in the file, and the write-ahead log is
+  cut back to 16 MiB. History alone would be 50,000 rows of more than 800 bytes in each file, and growing.
 
-The load is held to 3500 items a second, so that the windows are short beside the run on a fast machine, too.
+The load is held to 1750 items a second, so that the windows are short beside the run on a fast machine, too.
 """
 
 import asyncio
@@ -28,13 +28,13 @@ from quorate.replica.data_folder.identity import DATABASE_FILE
 from quorate.replica.store.database import VACUUM_PAGES, WAL_BYTES_MAX
 from tests.system.harness import QUICK, Clusters, until_now
 
-ITEMS: Final = 100_000
+ITEMS: Final = 50_000
 LIVE_MAX: Final = 100
-VALUE: Final = "x" * 500
-ITEMS_PER_S: Final = 3500
+VALUE: Final = "x" * 700
+ITEMS_PER_S: Final = 1750
 ROW_LIFE_S: Final = 10.4
-ROW_BYTES: Final = 800
-HISTORY_BYTES: Final = ITEMS * 600
+ROW_BYTES: Final = 1000
+HISTORY_BYTES: Final = ITEMS * 800
 PAGE_BYTES: Final = 4096
 SAMPLE_S: Final = 0.5
 DEADLINE_S: Final = 150.0

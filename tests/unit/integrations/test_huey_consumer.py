@@ -25,8 +25,8 @@ from quorate.integrations.huey_storage import QuorateStorage
 from tests.system.harness import Clusters, until_now
 
 ROOT: Final = Path(__file__).parents[3]
-TASKS: Final = 150
-PART: Final = 25
+TASKS: Final = 72
+PART: Final = 12
 """Tasks between one event and the next."""
 SLOW_S: Final = 180.0
 HASTY_S: Final = 2.0

@@ -23,12 +23,17 @@ def one_replica(limits: Limits = DEFAULTS, store: str = "") -> ClusterDocument:
     return ClusterDocument("test", (ReplicaInfo("r1", "http://127.0.0.1:7001", store=store),), limits=limits)
 
 
-@pytest.fixture
-def document() -> ClusterDocument:
+def small() -> ClusterDocument:
     """The document of most tests: bodies are small, so that a large one is quickly made."""
     return one_replica(
         Limits(body_bytes_max=20_000, value_bytes_max=5_000, batch_items_max=10, requests_max=10)
     )
+
+
+@pytest.fixture
+def document() -> ClusterDocument:
+    """The same for each test."""
+    return small()
 
 
 @pytest.fixture
@@ -42,13 +47,12 @@ def store(tmp_path: Path, document: ClusterDocument) -> Iterator[Store]:
     folder.close()
 
 
-@pytest.fixture
-def serving(tmp_path: Path) -> Serving:
+def serve_from(folder: Path) -> Serving:
     """Serves a document's r1 from a folder; the client speaks to the application directly."""
 
     @asynccontextmanager
     async def serve(document: ClusterDocument, token: str | None = None) -> AsyncIterator[httpx.AsyncClient]:
-        member = Member(document, "r1", open_folder(tmp_path / "data", document, "r1"))
+        member = Member(document, "r1", open_folder(folder / "data", document, "r1"))
         app = create_app(member, lambda each: embedded_front_end(each, token), token)
         transport = httpx.ASGITransport(app)
         async with (
@@ -58,6 +62,12 @@ def serving(tmp_path: Path) -> Serving:
             yield client
 
     return serve
+
+
+@pytest.fixture
+def serving(tmp_path: Path) -> Serving:
+    """The same from a folder of each test's own."""
+    return serve_from(tmp_path)
 
 
 @pytest.fixture

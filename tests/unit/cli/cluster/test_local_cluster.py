@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -27,12 +26,7 @@ DEADLINE_S = 120.0
 
 def up(*words: str) -> subprocess.Popen[str]:
     """`quorate up` with these words."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "quorate.cli.main", "up", *words],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    return forked.started(["up", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 def ready_line(process: subprocess.Popen[str]) -> dict[str, Any]:

@@ -6,7 +6,6 @@ import resource
 import signal
 import socket
 import subprocess
-import sys
 import time
 from collections import Counter
 from pathlib import Path
@@ -17,6 +16,7 @@ import pytest
 from quorate.cli.cluster.document import read_document
 from quorate.cli.cluster.local_cluster import LocalCluster
 from quorate.measurement.run.course import UNENDED
+from tests.support import forked
 from tests.unit.cli.conftest import quorate
 from tests.unit.measurement.runs import RunRead
 
@@ -44,11 +44,16 @@ name = "entries"
 OPERATIONS = {"Put", "Get", "PutIfAbsent", "Delete", "Cas", "Items"}
 
 
+def measure(folder: Path, *options: str) -> "subprocess.Popen[str]":
+    """A run of the plan in a folder."""
+    words = ["measure", "plan.toml", "--out", "run", *options]
+    return forked.started(words, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
 def started(folder: Path) -> "subprocess.Popen[str]":
     """A run of SHORT, once it has written rows of its operations and has stopped a replica."""
     (folder / "plan.toml").write_text(SHORT)
-    command = [sys.executable, "-m", "quorate.cli.main", "measure", "plan.toml", "--out", "run", "--json"]
-    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = measure(folder, "--json")
     wait_for(folder, "r1", process)
     return process
 
@@ -76,28 +81,31 @@ def wait_until_all_went_well(run: Path, process: "subprocess.Popen[str]") -> Non
 
 def kill_replica(folder: Path, replica: str) -> None:
     """End a replica of the run without its knowledge."""
-    (pid,) = (pid for pid in children_of(folder) if f"--id\0{replica}\0".encode() in words_of(pid))
+    (log,) = (folder / "run").glob(f"cluster-*/{replica}.log")
+    (pid,) = (pid for pid in children_of(folder) if log in files_of(pid))
     os.kill(pid, signal.SIGKILL)
 
 
-def words_of(pid: int) -> bytes:
-    """The command line of a process."""
-    return Path(f"/proc/{pid}/cmdline").read_bytes()
+def files_of(pid: int) -> list[Path]:
+    """Where a process is, and what it has open."""
+    return [each.readlink() for each in (Path(f"/proc/{pid}/cwd"), *Path(f"/proc/{pid}/fd").iterdir())]
 
 
 def children_of(folder: Path) -> list[int]:
-    """Processes whose command line names the folder."""
+    """Processes that are in the folder, or have a file of it open."""
     found = []
     for each in Path("/proc").glob("[0-9]*"):
         try:
-            if str(folder).encode() in words_of(int(each.name)):
+            if int(each.name) != os.getpid() and any(
+                file.is_relative_to(folder) for file in files_of(int(each.name))
+            ):
                 found.append(int(each.name))
         except OSError:
             continue
     return found
 
 
-needs_proc = pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="finds processes in /proc")
+needs_proc = pytest.mark.skipif(not Path("/proc/self/cwd").exists(), reason="finds processes in /proc")
 
 
 @needs_proc
@@ -151,10 +159,7 @@ def test_a_killed_run_can_be_read_up_to_there(tmp_path: Path) -> None:
 @needs_proc
 def test_a_run_that_is_ended_while_it_starts_leaves_no_process(tmp_path: Path) -> None:
     (tmp_path / "plan.toml").write_text(SHORT)
-    command = [sys.executable, "-m", "quorate.cli.main", "measure", "plan.toml", "--out", "run"]
-    with subprocess.Popen(
-        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
+    with measure(tmp_path) as process:
         assert process.stdout is not None
         assert "Starting 3 replicas" in process.stdout.readline()
         process.send_signal(signal.SIGINT)
@@ -210,11 +215,8 @@ classes = { "Enq/Ok" = [0, 1], "Deq/Ok" = [3, 1], "Deq/Empty" = [3, 0] }
 def test_replicas_that_do_not_come_back_are_told_of_and_stay_down(tmp_path: Path) -> None:
     """One whose folder is damaged while it is dead, and one whose port somebody else takes meanwhile."""
     (tmp_path / "plan.toml").write_text(NO_RETURN)
-    command = [sys.executable, "-m", "quorate.cli.main", "measure", "plan.toml", "--out", "run", "--json"]
     with (
-        subprocess.Popen(
-            command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        ) as process,
+        measure(tmp_path, "--json") as process,
         socket.socket() as taker,
     ):
         for replica in ("r1", "r2"):

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from scipy.optimize import linprog
 
 from quorate.adts.types.queue import Queue
 from quorate.quorums.choices.assignment import of_choice, of_pair
@@ -46,6 +45,8 @@ def least_load(
         for name in NAMES
     ]
     sums = [[float(kind == which) for kind, _ in columns] + [0.0] for which in (0, 1)]
+    from scipy.optimize import linprog  # noqa: PLC0415 - every worker reads this file, and one runs it
+
     found = linprog([0.0] * len(columns) + [1.0], A_ub=rows, b_ub=[0.0] * 6, A_eq=sums, b_eq=[1.0, 1.0])
     assert found.status == 0
     return float(found.fun)

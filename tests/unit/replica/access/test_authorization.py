@@ -29,7 +29,6 @@ from quorate.replica.access.credentials import Credential, parse_tokens
 from quorate.replica.access.token_list import from_text
 from quorate.replica.data_folder.identity import open_folder
 from quorate.replica.server.app import create_app
-from quorate.replica.server.print_openapi import openapi_text
 from quorate.replica.service.embedded import embedded_front_end
 from quorate.replica.service.member import Member
 from quorate.timestamps.ballot import make_ballot
@@ -41,7 +40,7 @@ LINES = "\n".join(
     for scope, token in TOKENS.items()
 )
 KNOWN = parse_tokens(LINES, "tokens")
-DOCUMENT = msgspec.json.decode(openapi_text())
+DOCUMENT = msgspec.json.decode((Path(__file__).parents[4] / "api_specs/openapi.json").read_bytes())
 OPERATIONS = [
     (path, method) for path, item in DOCUMENT["paths"].items() for method in item if method != "parameters"
 ]

@@ -7,17 +7,16 @@ header that the shorter way leaves to the framework.
 import json
 from collections.abc import AsyncIterator, Hashable
 from math import ceil
-from pathlib import Path
 from typing import Any, Final, cast
 
 import httpx
 import pytest
+import pytest_asyncio
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quorate.adts.log import Value
 from quorate.adts.specification import EventClass
-from quorate.api_specs.cluster import ClusterDocument
 from quorate.client_sdk.protocol.core.counters import Counts
 from quorate.client_sdk.protocol.core.values import Dequeue, Done, Failed, Operation, Outcome, Read
 from quorate.client_sdk.transport.driver import Driver
@@ -26,7 +25,9 @@ from quorate.replica.data_folder.identity import open_folder
 from quorate.replica.server.app import create_app
 from quorate.replica.service.member import Member
 from quorate.timestamps.clock import Now
+from tests.unit.replica.conftest import small
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 JSON: Final = "application/json"
 
 
@@ -93,19 +94,27 @@ class Both:
         return shorter[1]
 
 
-@pytest.fixture
-async def both(
-    tmp_path: Path, document: ClusterDocument, monkeypatch: pytest.MonkeyPatch
-) -> AsyncIterator[Both]:
-    recorder = Recorder()
-    member = Member(document, "r1", open_folder(tmp_path / "data", document, "r1"))
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def served(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> AsyncIterator[tuple[httpx.AsyncClient, Recorder]]:
+    """One application for all tests: nothing is kept in it, and the recorder is new to each."""
+    recorder, document = Recorder(), small()
+    member = Member(document, "r1", open_folder(tmp_path_factory.mktemp("served") / "data", document, "r1"))
     app = create_app(member, lambda _: cast(Driver, recorder))
     transport = httpx.ASGITransport(app)
     async with (
         app.router.lifespan_context(app),
         httpx.AsyncClient(transport=transport, base_url="http://r1") as client,
     ):
-        yield Both(client, recorder, monkeypatch)
+        yield client, recorder
+
+
+@pytest.fixture
+def both(served: tuple[httpx.AsyncClient, Recorder], monkeypatch: pytest.MonkeyPatch) -> Both:
+    client, recorder = served
+    recorder.failure = None
+    return Both(client, recorder, monkeypatch)
 
 
 PLAIN: Final = [

@@ -7,6 +7,7 @@ from typing import Any
 import httpx
 import msgspec
 import pytest
+import pytest_asyncio
 
 from quorate.api_specs.cluster import ClusterDocument
 from quorate.api_specs.limits import SUMMARY_BYTES_MAX
@@ -14,11 +15,20 @@ from quorate.api_specs.problems import MEDIA_TYPE, Problem
 from quorate.replica.http import json_body
 from quorate.replica.http.gate import DRAIN_BYTES_MAX
 from quorate.timestamps.timestamp import INFINITY, make
-from tests.unit.replica.conftest import Serving
+from tests.unit.replica.conftest import Serving, serve_from, small
 
+# The tests share an application, for what they send is refused and stores nothing; each makes sure of that.
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 JSON = {"Content-Type": "application/json"}
 T = make(1, 0, "a")
 BALLOT = f"{T}/00000000"
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def client(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[httpx.AsyncClient]:
+    """A client of r1 of a cluster of its own."""
+    async with serve_from(tmp_path_factory.mktemp("shared"))(small()) as opened:
+        yield opened
 
 
 def problem_in(response: httpx.Response) -> Problem:
@@ -368,11 +378,14 @@ async def test_an_encoded_body_is_told_to_come_as_it_is(
     assert answer.headers["Accept-Encoding"] == "identity"
 
 
-async def test_a_body_that_says_it_is_not_encoded_is_read(client: httpx.AsyncClient) -> None:
-    answer = await client.post(
-        "/v1/queues/q/items", content=b'{"item": 1}', headers={**JSON, "Content-Encoding": "identity"}
-    )
-    assert answer.status_code == 200
+async def test_a_body_that_says_it_is_not_encoded_is_read(
+    serving: Serving, document: ClusterDocument
+) -> None:
+    async with serving(document) as client:
+        answer = await client.post(
+            "/v1/queues/q/items", content=b'{"item": 1}', headers={**JSON, "Content-Encoding": "identity"}
+        )
+        assert answer.status_code == 200
 
 
 async def test_who_asks_for_the_head_alone_hears_of_health_too(client: httpx.AsyncClient) -> None:

@@ -36,7 +36,7 @@ Operation = APIOperation[Any, Any, Any, Any]
 
 DOCUMENT: Final = json.loads((Path(__file__).parents[4] / "api_specs" / "openapi.json").read_text())
 MODEST: Final = settings(
-    max_examples=15,
+    max_examples=10,
     deadline=None,
     derandomize=True,
     database=None,
@@ -164,7 +164,7 @@ def test_data_out_of_form_are_refused_and_leave_nothing(untouched: InProcessClus
 def test_whatever_is_sent_without_the_token_is_unauthorised(untouched: InProcessCluster, label: str) -> None:
     """Neither what is missing nor what is wrong with the rest is told to a stranger."""
 
-    @settings(MODEST, max_examples=6)
+    @settings(MODEST, max_examples=4)
     @given(ALL[label].as_strategy(), st.sampled_from(STRANGERS))
     def send(case: Case[Any], headers: dict[str, str]) -> None:
         answer = case.call_and_validate(
@@ -199,7 +199,7 @@ def test_operations_that_links_lead_to_get_documented_answers(cluster: InProcess
 
     for number in range(ROUNDS_MAX):
         seed(number)(Chain)
-        Chain.run(settings=settings(MODEST, derandomize=False, max_examples=10, stateful_step_count=8))
+        Chain.run(settings=settings(MODEST, derandomize=False, max_examples=6, stateful_step_count=8))
         if len(+followed) > 1:
             return
     pytest.fail(f"links were followed to no two kinds of operations: {dict(followed)}")
@@ -261,7 +261,7 @@ def test_a_front_end_that_lies_gets_documented_answers_and_disturbs_nobody_else(
     encode: Callable[[Any], bytes] = getattr(msgspec, encoding).encode
     statuses: list[int] = []
 
-    @settings(MODEST, max_examples=100)
+    @settings(MODEST, max_examples=60)
     @given(st.lists(st.tuples(values_of(Request), st.sampled_from(NAMES)), min_size=1, max_size=4))
     def send(lies: list[tuple[Any, str]]) -> None:
         now_us = time.time_ns() // 1000
