@@ -31,6 +31,8 @@ from .log import ObjectState
 DECIDED_PERCENT: Final = 10
 """So far beyond the bounds go decisions that make a value larger, and those on objects that the replica lacks, for others may hold their
 entries, and these are to be taken out."""
+REPAIRED_PERCENT: Final = 25
+"""So far go entries that others hold: a reader who may not write them back has no answer, and could not even see what to delete."""
 FORGOTTEN_PERCENT: Final = 50
 """So far goes what makes room, also where decisions have taken it: deletions in objects that it has, and what it takes until all may forget an
 object that came to nothing, of which others know."""
@@ -70,9 +72,7 @@ def refused(request: Request, store: Holds, capacity: Capacity) -> Refused | Non
     if isinstance(request, (Collect, Commit)) and not _keeps(request):
         return None
     if isinstance(request, Append):
-        return _refused_append(
-            request, store, _further(capacity, FORGOTTEN_PERCENT) if _deletes(request, store) else capacity
-        )
+        return _refused_append(request, store, _for_append(request, store, capacity))
     if isinstance(request, Reserve):
         return _refused_disk(store.use(), capacity)
     if isinstance(request, (Scan, Changes)):
@@ -101,6 +101,12 @@ def _further(capacity: Capacity, percent: int) -> Capacity:
 
 def _percent(number: int, percent: int) -> int:
     return -(-number * percent // 100)
+
+
+def _for_append(request: Append, store: Holds, capacity: Capacity) -> Capacity:
+    if _deletes(request, store):
+        return _further(capacity, FORGOTTEN_PERCENT)
+    return _further(capacity, REPAIRED_PERCENT) if request.attempt == "repair" else capacity
 
 
 def _deletes(request: Append, store: Holds) -> bool:

@@ -7,16 +7,16 @@ from collections.abc import Callable
 import httpx
 import pytest
 
-from quorate.adts.log import NOTHING
+from quorate.adts.log import NOTHING, Entry, Value
 from quorate.api_specs.cluster import ChoiceRule
 from quorate.api_specs.limits import Capacity
-from quorate.api_specs.messages import Batch, BatchReply, Commit, Committed
+from quorate.api_specs.messages import Append, Batch, BatchReply, Commit, Refused, Request
 from quorate.cli.cluster.local_cluster import LocalCluster
 from quorate.client_sdk import LimitReached, OutcomeUnknown, Queue, connect
 from quorate.client_sdk.transport.http_transport import HttpTransport
 from quorate.replica.store.usage import LOOK_BYTES
 from quorate.timestamps.ballot import make_ballot
-from quorate.timestamps.timestamp import make
+from quorate.timestamps.timestamp import Timestamp, make
 from tests.system.harness import QUICK, Clusters, until_now
 from tests.unit.cli.conftest import quorate
 
@@ -167,27 +167,53 @@ def test_a_replica_that_is_full_helps_to_take_out_what_others_hold(clusters: Clu
         assert client.queue("jobs").dequeue(max_items=2) == [1, 2]
 
 
-async def _decide_on_nothing(cluster: LocalCluster, number: int) -> None:
-    """Each replica is told of other absent keys that a failed operation decided on nothing; of as many as it takes."""
-    document = cluster.document
-    transport = HttpTransport(document.urls, body_bytes_max=document.limits.body_bytes_max)
-    for replica in document.urls:
-        ballots = [make_ballot(make(time.time_ns() // 1000, count, "raw"), 1) for count in range(number)]
-        commits = [
-            Commit(f"dictionary/d/{replica}-{count}", ballot, summary=NOTHING)
-            for count, ballot in enumerate(ballots)
-        ]
-        reply = await transport.exchange(replica, Batch(document.hash, tuple(commits)), DEADLINE_S)
-        assert isinstance(reply, BatchReply)
-        assert all(isinstance(each, Committed) for each in reply.replies)
-    await transport.aclose()
+def tell_each(cluster: LocalCluster, request_of: Callable[[str, Timestamp], Request], number: int) -> None:
+    """Each replica is sent so many requests about objects of its own, by their names and a timestamp, and does all of them."""
+
+    async def tell() -> None:
+        document = cluster.document
+        transport = HttpTransport(document.urls, body_bytes_max=document.limits.body_bytes_max)
+        for replica in document.urls:
+            times = [make(time.time_ns() // 1000, count, "raw") for count in range(number)]
+            requests = [request_of(f"dictionary/d/{replica}-{count}", t) for count, t in enumerate(times)]
+            reply = await transport.exchange(replica, Batch(document.hash, tuple(requests)), DEADLINE_S)
+            assert isinstance(reply, BatchReply)
+            assert not [each for each in reply.replies if isinstance(each, Refused)]
+        await transport.aclose()
+
+    asyncio.run(tell())
+
+
+def nothing_decided(name: str, t: Timestamp) -> Commit:
+    """As a failed operation under an idempotency key decides of an absent key."""
+    return Commit(name, make_ballot(t, 1), summary=NOTHING)
+
+
+def put(name: str, t: Timestamp) -> Append:
+    return Append(name, (Entry(t, t, Value("1")),), "first")
+
+
+def test_what_only_some_took_of_a_burst_is_read_though_others_are_full(clusters: Clusters) -> None:
+    """Who reads writes back what too few have; while it was refused, nobody could list the keys to see what to delete."""
+    cluster = bounded(clusters, "--objects-max", 10)
+    with connect(cluster.document, deadline_s=1.5) as client:
+        shop = client.dictionary("d")
+        for number in range(9):
+            shop.put(f"all-{number}", 1)
+        tell_each(cluster, put, 1)
+        with pytest.raises(LimitReached, match="objects, of 10 that it may have"):
+            client.register("new").write(1)
+        assert set(shop.items()) == {f"all-{number}" for number in range(9)} | {"r1-0", "r2-0", "r3-0"}
+        for key in shop.items():
+            shop.delete(key)
+        until_now(lambda: is_taken_in(lambda: client.register("new").write(1)), "keys were forgotten")
 
 
 @pytest.mark.slow
 def test_replicas_that_are_full_of_different_tombstones_collect_them(clusters: Clusters) -> None:
     """Each is to be told of those of the others, and has no room for them."""
     cluster = bounded(clusters, "--objects-max", 10)
-    asyncio.run(_decide_on_nothing(cluster, 11))
+    tell_each(cluster, nothing_decided, 11)
     with connect(cluster.document) as client:
         with pytest.raises(LimitReached, match="has 11 objects, of 10"):
             client.register("new").write(1)

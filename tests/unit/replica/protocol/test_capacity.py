@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from quorate.adts.log import NOTHING, Entry, Summary, Value
 from quorate.api_specs.limits import Capacity
@@ -32,6 +33,10 @@ def append(name: str, *numbers: int, value: Value | None = ONE) -> Append:
     return Append(name, tuple(Entry(at(number), at(number), value) for number in numbers), "first")
 
 
+def repair(name: str, *numbers: int) -> Append:
+    return replace(append(name, *numbers), attempt="repair")
+
+
 class Held:
     """A store with one object, `old`, whose log has the entries 1 and 2."""
 
@@ -57,6 +62,7 @@ class Held:
 
 OBJECTS = Use(10, 0, 10_000, 0)
 BEYOND = Use(11, 0, 10_000, 0)
+OVER = Use(13, 0, 10_000, 0)
 MANY = Use(15, 0, 10_000, 0)
 DISK = Use(0, 1000, 10_000, 0)
 FREE = Use(0, 0, 99, 0)
@@ -95,6 +101,12 @@ HARDLY_FREE = Use(0, 0, 49, 0)
         (append("queue/old", 3, 4, 5, value=None), ROOM, None),
         (append("queue/old", 3, 4, 5, 6, value=None), ROOM, "log-full"),
         (append("queue/new", 3, value=None), DISK, "disk-full"),
+        (repair("queue/new", 3), BEYOND, None),
+        (repair("queue/new", 3), OVER, "too-many-objects"),
+        (repair("queue/old", 3), FAR, None),
+        (repair("queue/old", 3), FARTHER, "disk-full"),
+        (repair("queue/old", 3, 4), ROOM, None),
+        (repair("queue/old", 3, 4, 5), ROOM, "log-full"),
         (Collect("queue/new"), BEYOND, None),
         (Collect("queue/old", ballot=make_ballot(at(1), 0)), FREE, None),
         (Accept("queue/old", make_ballot(at(1), 0), NOTHING), FREE, None),
