@@ -34,7 +34,7 @@ demo: $(STAMP)
 	@$(RUN) -m quorate.cli.main demo
 
 test: $(STAMP)
-	@$(RUN) -m pytest -n $(WORKERS) --dist loadscope
+	@$(RUN) -m pytest -n $(WORKERS) --dist loadscope --durations 30
 
 # No process, no file, no socket: what a change of the protocol breaks first.
 QUICK := $(addprefix tests/unit/,adts api_specs gc quorums timestamps client_sdk/protocol client_sdk/inspection replica/protocol) \
