@@ -78,7 +78,7 @@ def refused(request: Request, store: Holds, capacity: Capacity) -> Refused | Non
     if isinstance(request, (Scan, Changes)):
         return None
     known = store.state(request.object)
-    further = _further(capacity, FORGOTTEN_PERCENT if _makes_room(request) else DECIDED_PERCENT)
+    further = beyond(capacity, FORGOTTEN_PERCENT if _makes_room(request) else DECIDED_PERCENT)
     if isinstance(request, (Accept, Commit)) and (size := _value_bytes(request.summary)):
         problem = _refused_disk(store.use(), further)
         if problem is not None and size > _bytes_here(request.object, known, store):
@@ -90,7 +90,8 @@ def refused(request: Request, store: Holds, capacity: Capacity) -> Refused | Non
 
 
 @lru_cache
-def _further(capacity: Capacity, percent: int) -> Capacity:
+def beyond(capacity: Capacity, percent: int) -> Capacity:
+    """Bounds that are so many percent wider."""
     return Capacity(
         objects_max=_percent(capacity.objects_max, 100 + percent),
         log_entries_max=_percent(capacity.log_entries_max, 100 + percent),
@@ -105,8 +106,8 @@ def _percent(number: int, percent: int) -> int:
 
 def _for_append(request: Append, store: Holds, capacity: Capacity) -> Capacity:
     if _deletes(request, store):
-        return _further(capacity, FORGOTTEN_PERCENT)
-    return _further(capacity, REPAIRED_PERCENT) if request.attempt == "repair" else capacity
+        return beyond(capacity, FORGOTTEN_PERCENT)
+    return beyond(capacity, REPAIRED_PERCENT) if request.attempt == "repair" else capacity
 
 
 def _deletes(request: Append, store: Holds) -> bool:
@@ -117,12 +118,10 @@ def _deletes(request: Append, store: Holds) -> bool:
 
 
 def _makes_room(request: Accept | Collect | Commit) -> bool:
-    """Whether that an object came to nothing may be what it decides, or tells: all replicas are to hold it, and then forget the object."""
-    if isinstance(request, Collect):
-        return request.ballot is not None
-    return (
-        request.summary is not None and ended_at(request.object, request.summary, request.ballot) is not None
-    )
+    """Whether it tells that an object came to nothing: all replicas are to hold that, and then forget the object."""
+    if isinstance(request, Collect) or request.summary is None:
+        return False
+    return ended_at(request.object, request.summary, request.ballot) is not None
 
 
 def _bytes_here(name: str, known: ObjectState | None, store: Holds) -> int:

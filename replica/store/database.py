@@ -88,7 +88,7 @@ class Database:
         self._wrote = False
         with _mapped:
             self._driver: Final = sqlite3.connect(
-                path, BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
+                path.absolute(), BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
             )
             for pragma in _PRAGMAS:
                 self._driver.execute(f"PRAGMA {pragma}")
@@ -182,9 +182,9 @@ class Database:
         return int((pages - free) * size)
 
     def close(self) -> None:
-        """Close the file; the write-ahead log is folded in."""
-        with _mapped:
-            self._driver.close()
+        """Close the file; what was not committed is undone, and the write-ahead log folded in."""
+        with _mapped, closing(self._driver):
+            self._driver.rollback()
 
 
 class Reader:

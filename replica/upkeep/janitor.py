@@ -8,6 +8,7 @@ import asyncio
 import logging
 import time
 import zlib
+from collections.abc import Iterable
 from contextlib import suppress
 from functools import partial
 from typing import Final, Protocol
@@ -106,16 +107,19 @@ class Janitor(Background):
         """Collect what is due, for as long as a round may take, in batches that grow while all replicas answer: as many go as
         come, and one that is silent keeps only few waiting, and once a round."""
         until_s, size = time.monotonic() + BURYING_S, BATCH_FIRST
-        silent: frozenset[str] | None = None
+        silent = frozenset[str]()
+        held_up: frozenset[str] | None = None
         while not silent and time.monotonic() < until_s:
             due, is_more = await self._member.run(partial(self._due, size))
             turn = self._until_next_turn()
             mine = [name for name in due if self._is_mine(name)]
             outcomes = await self._outcomes(mine)
-            silent = self._silent(outcomes) if mine else silent
+            # One that has no room did answer: it holds up that object alone.
+            silent = self._unanswered(each for each in outcomes.values() if not _met_bound(each))
+            held_up = self._unanswered(outcomes.values()) if mine else held_up
             waits = dict.fromkeys(due, turn) | {name: _wait(each) for name, each in outcomes.items()}
             # Whether they were collected shows when they are looked at again.
-            await self._member.run(partial(self._again, waits, silent))
+            await self._member.run(partial(self._again, waits, held_up))
             if not is_more:
                 return
             size = min(2 * size, BATCH_MAX)
@@ -129,20 +133,18 @@ class Janitor(Background):
         collecting = (self._front_end.run(CollectTombstone(name), COLLECT_DEADLINE_S) for name in names)
         return dict(zip(names, await asyncio.gather(*collecting), strict=True))
 
-    def _silent(self, outcomes: dict[str, Outcome]) -> frozenset[str]:
-        """The replicas that did not answer, of those that were asked. One that has no room did: it holds up this object alone."""
+    def _unanswered(self, outcomes: Iterable[Outcome]) -> frozenset[str]:
+        """The replicas that gave no useful answer, of those that were asked."""
         everyone = frozenset(self._member.document.votes)
-        failed = (each for each in outcomes.values() if isinstance(each, Failed) and each != NOT_BEGUN)
-        return frozenset[str]().union(
-            *(everyone - each.answered for each in failed if each.reason not in LIMITS)
-        )
+        failed = (each for each in outcomes if isinstance(each, Failed) and each != NOT_BEGUN)
+        return frozenset[str]().union(*(everyone - each.answered for each in failed))
 
-    def _again(self, waits: dict[str, float], silent: frozenset[str] | None, store: Store) -> None:
+    def _again(self, waits: dict[str, float], held_up: frozenset[str] | None, store: Store) -> None:
         now_s = time.monotonic()
         for name, windows in waits.items():
             self._pruning.again(store, name, now_s, windows)
-        if silent is not None:
-            self._member.tombstones.tried(silent)
+        if held_up is not None:
+            self._member.tombstones.tried(held_up)
 
     def _turns(self) -> float:
         """Of a window each, by the wall clock, which replicas share as far as they accept each other's timestamps."""
@@ -159,6 +161,10 @@ class Janitor(Background):
         votes = self._member.document.votes
         ranked = max(votes, key=lambda replica: zlib.crc32(f"{replica} {name} {turn}".encode()))
         return ranked == self._member.id
+
+
+def _met_bound(outcome: Outcome) -> bool:
+    return isinstance(outcome, Failed) and outcome.reason in LIMITS
 
 
 def _wait(outcome: Outcome) -> float:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ...api_specs.messages import Batch, Changed, Changes, Collected, Reply, Request
 from ...replica.protocol import catch_up
+from ...replica.protocol.capacity import REPAIRED_PERCENT
 from ...replica.protocol.catch_up import Lack, Progress
 from ...replica.protocol.log import Effect, Log, PutRows, PutState
 from ...timestamps.ballot import NO_BALLOT, Ballot, term_of
@@ -213,7 +214,7 @@ def _lacking(name: str, source: "ReplicaNode", target: "ReplicaNode") -> "list[T
     fence = here.floor() if state is None else state.fence
     owed = [row.entry.t for row in log.wanted(name, missing) if row.complete or row.entry.t > fence]
     assert told is not None
-    if state is None and target.replica.is_full:
+    if state is None and target.replica.is_full(REPAIRED_PERCENT):
         return []  # It takes in no other object: what it lacks is owed once there is room.
     # History there is not owed, though a log may keep it.
     owed = [t for t in owed if t > max(told.collected, told.horizon)]

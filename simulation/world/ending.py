@@ -29,6 +29,7 @@ from ...client_sdk.protocol.core.values import (
     Write,
 )
 from ...gc.pruning import AGAIN, ended_here, promised_upto
+from ...replica.protocol.capacity import DECIDED_PERCENT
 from ..scenarios.scenario import KEYS
 from ..violation import Violation
 from .catching import EVERY_US, lacking
@@ -98,7 +99,7 @@ def drain(world: "World") -> None:
 
 
 def _ask_where_there_is_room(world: "World", operation: Operation, deadline_s: float) -> None:
-    """Its answer must come unless a replica is full: who reads writes back what not all have, and that may be refused as well."""
+    """Its answer must come unless a replica has no room for a decision: an entry that only one has, older than the floor of another, takes one."""
     was_full = _is_any_full(world)
     outcome = world.outcome_of(operation, deadline_s)
     if not isinstance(outcome, Done) and not (was_full or _is_any_full(world)):
@@ -106,7 +107,7 @@ def _ask_where_there_is_room(world: "World", operation: Operation, deadline_s: f
 
 
 def _is_any_full(world: "World") -> bool:
-    return any(node.replica.is_full for node in world.replicas.values())
+    return any(node.replica.is_full(DECIDED_PERCENT) for node in world.replicas.values())
 
 
 def drain_leases(world: "World", name: str) -> None:

@@ -10,6 +10,7 @@ from ...api_specs.limits import Capacity
 from ...api_specs.messages import Batch, BatchReply, Changes, Reply, Request, Scan
 from ...replica.protocol.acceptor import Handled
 from ...replica.protocol.ages import Ages
+from ...replica.protocol.capacity import beyond
 from ...replica.protocol.refusals import Bounds
 from ...replica.protocol.room import handle_within
 from .store import MemoryStore
@@ -46,10 +47,9 @@ class InMemoryReplica:
         """Changes with every start."""
         return f"{self.id}i{self._number}"
 
-    @property
-    def is_full(self) -> bool:
-        """Whether it has as many objects as it may: it takes in no entry of another one."""
-        return self.store.use().objects >= self.capacity.objects_max
+    def is_full(self, percent: int) -> bool:
+        """Whether it has as many objects as it may for what goes so many percent beyond its bound."""
+        return self.store.use().objects >= beyond(self.capacity, percent).objects_max
 
     def start(self) -> None:
         """Start, or start again after a crash: what was not committed is lost."""

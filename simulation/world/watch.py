@@ -4,7 +4,6 @@ Owns the invariants that hold at each step, where the histories' checkers look a
 """
 
 from collections import defaultdict
-from math import ceil
 from typing import Final
 
 from msgspec.structs import replace
@@ -33,7 +32,7 @@ from ...api_specs.messages import (
 from ...api_specs.problems import LIMITS
 from ...client_sdk.protocol.decisions.lease_table import is_too_heavy
 from ...client_sdk.protocol.decisions.summary_builder import TERMS_MAX, is_included
-from ...replica.protocol.capacity import FORGOTTEN_PERCENT
+from ...replica.protocol.capacity import FORGOTTEN_PERCENT, beyond
 from ...replica.protocol.log import ObjectState
 from ...timestamps.ballot import NO_BALLOT, Ballot, step_of, term_of
 from ...timestamps.timestamp import Timestamp
@@ -88,7 +87,7 @@ class Watch:
         if replica.capacity == UNBOUNDED:
             return
         objects, bound = replica.store.use().objects, replica.capacity.objects_max
-        if objects > ceil(bound * (100 + FORGOTTEN_PERCENT) / 100):
+        if objects > beyond(replica.capacity, FORGOTTEN_PERCENT).objects_max:
             raise Violation(f"{replica.id} has more objects than it may: {objects}, of {bound}")
 
     def installed(self, replica: str, name: str, t: Timestamp) -> None:

@@ -6,7 +6,7 @@ from typing import Any, Final
 from quorate.adts.log import NOTHING, Value
 from quorate.api_specs.limits import Capacity
 from quorate.api_specs.messages import Append, Batch, Commit, Request
-from quorate.client_sdk.protocol.core.values import CompareAndSet, PutIfAbsent, Read
+from quorate.client_sdk.protocol.core.values import CompareAndSet, Items, PutIfAbsent, Read, Write
 from quorate.replica.protocol import acceptor, capacity, room
 from quorate.replica.protocol.acceptor import Handled, handle
 from quorate.replica.protocol.log import Log
@@ -21,6 +21,8 @@ from tests.sim.schedules import full
 
 KEY: Final = "dictionary/d/x"
 X: Final = Value('"x"')
+ROOM: Final = 10
+"""A quarter more is enough for three."""
 MOVES_MAX: Final = 30
 """A reader that nothing disturbs needs four."""
 
@@ -30,9 +32,9 @@ def take_in_nothing() -> Planting:
     return patched(room, without_room=lambda *_: None)
 
 
-def leave_no_room_to_decide() -> Planting:
-    """Whether an object came to nothing is decided where there is room for any decision, and nowhere else."""
-    return patched(capacity, _makes_room=lambda _: False)
+def write_back_only_where_there_is_room() -> Planting:
+    """What a reader writes back, or a catch-up installs, is refused at the bound as what is new."""
+    return patched(capacity, REPAIRED_PERCENT=0)
 
 
 def take_in_what_is_young() -> Planting:
@@ -62,20 +64,25 @@ def say_that_it_is_stored() -> Planting:
 
 def replicas_full_of_what_others_lack() -> None:
     """Each of the replicas is full of tombstones that one of the others lacks. They are told of these, have no room, and must have some again."""
-    _have_room_again(full.filled(), full.ROUNDS)
-
-
-def replicas_full_of_what_is_undecided() -> None:
-    """Each of the replicas is full of deletions that no other has heard of. They are to be decided by replicas without room."""
-    _have_room_again(full.filled_with_undecided(), 3 * full.OBJECTS_MAX)
-
-
-def _have_room_again(hand: Played, rounds: int) -> None:
-    for _ in range(rounds):
+    hand = full.filled()
+    for _ in range(full.ROUNDS):
         full.collect_all(hand)
     left = {name: replica.store.objects() for name, replica in hand.replicas.items()}
-    if any(set(names) - {full.LIVE} for names in left.values()):
+    if any(left.values()):
         raise Violation(f"on a healthy cluster {left} are known still")
+
+
+def read_of_what_too_few_took() -> None:
+    """Each replica took another one of three keys, and is full. Who lists the keys writes each back to another replica."""
+    hand = Played(capacity=Capacity(objects_max=ROOM))
+    for number in range(ROOM - 1):
+        hand.ask("f1", Write(f"dictionary/d/{number}", X))
+    for replica in hand.replicas:
+        hand.start(replica, Write(f"dictionary/d/{replica}", X), replica)
+        hand.reach(replica, replica)
+        hand.vanish(replica)
+    hand.forward_known("f2", Items("dictionary/d"))
+    hand.judge()
 
 
 def read_while_others_come_to_nothing() -> None:
@@ -102,10 +109,10 @@ def read_while_others_come_to_nothing() -> None:
 PLANTED: Final = (
     Plant("full-for-ever", take_in_nothing, ("answers",), schedule=replicas_full_of_what_others_lack),
     Plant(
-        "undecided-for-ever",
-        leave_no_room_to_decide,
+        "readers-without-room",
+        write_back_only_where_there_is_room,
         ("answers",),
-        schedule=replicas_full_of_what_is_undecided,
+        schedule=read_of_what_too_few_took,
     ),
     Plant(
         "told-of-what-is-young",

@@ -8,43 +8,30 @@ from typing import Final
 
 from quorate.adts.log import Value
 from quorate.api_specs.limits import Capacity
-from quorate.client_sdk.protocol.core.values import CollectTombstone, CompareAndSet, Write
+from quorate.client_sdk.protocol.core.values import CollectTombstone, CompareAndSet
 from quorate.gc.pruning import AGAIN
 from tests.sim.planted.played import Played
 
 OBJECTS_MAX: Final = 4
 OF_EACH_PAIR: Final = 3
-"""Two pairs are so many as a replica takes in at most: decisions on nothing go beyond its bound by half."""
+"""Two pairs are so many as a replica takes in at most: what tells that an object came to nothing goes beyond its bound by half."""
 ROUNDS: Final = 2
 """The first tells the replicas of what they lack, the second forgets it."""
 OLD: Final = Value('"old"')
-LIVE: Final = "dictionary/d/live"
 
 
 def filled() -> Played:
-    """Compare-and-sets under keys that found nothing, and so were decided on nothing, by two replicas each; long ago."""
-    hand = Played(capacity=Capacity(objects_max=OBJECTS_MAX))
+    """Compare-and-sets under keys that found nothing, and so were decided on nothing, by two replicas each; long ago. Then the bound was
+    lowered."""
+    hand = Played()
     for pair in combinations(hand.replicas, 2):
         for number in range(OF_EACH_PAIR):
             front = f"{''.join(pair)}n{number}"
             hand.at(front, CompareAndSet(f"dictionary/d/{front}", OLD, None, key="k"), *pair)
             hand.carry_commits(front, *pair)
     hand.grow_old()
-    return hand
-
-
-def filled_with_undecided() -> Played:
-    """Each replica has a tenth more than its bound: one key that all have, and deletions of keys that have reached it alone, whose front ends vanished;
-    long ago."""
-    hand = Played(capacity=Capacity(objects_max=OBJECTS_MAX))
-    for replica in hand.replicas:
-        for number in range(OBJECTS_MAX):
-            front = f"{replica}n{number}"
-            hand.start(front, Write(f"dictionary/d/{front}", None), front)
-            hand.reach(front, replica)
-            hand.vanish(front)
-    hand.ask("f1", CompareAndSet(LIVE, None, OLD))
-    hand.grow_old()
+    for replica in hand.replicas.values():
+        replica.capacity = Capacity(objects_max=OBJECTS_MAX)
     return hand
 
 

@@ -2,15 +2,7 @@
 
 from quorate.adts.log import Value
 from quorate.client_sdk.protocol.core.values import Failed, Read, Write
-from tests.sim.schedules.full import (
-    LIVE,
-    OBJECTS_MAX,
-    OF_EACH_PAIR,
-    ROUNDS,
-    collect_all,
-    filled,
-    filled_with_undecided,
-)
+from tests.sim.schedules.full import OF_EACH_PAIR, ROUNDS, collect_all, filled
 
 NEW = Value('"new"')
 KEY = "dictionary/d/new"
@@ -41,15 +33,4 @@ def test_replicas_that_are_full_of_tombstones_which_others_lack_become_empty_aga
     assert [store.objects() for store in stores] == [[], [], []]
     hand.ask("f1", Write(KEY, NEW))
     assert hand.ask("f2", Read(KEY)) == NEW
-    hand.judge()
-
-
-def test_replicas_that_are_full_of_undecided_deletions_which_others_lack_decide_and_forget_them() -> None:
-    hand = filled_with_undecided()
-    stores = [replica.store for replica in hand.replicas.values()]
-    assert [len(store.objects()) for store in stores] == [OBJECTS_MAX + 1] * 3
-    for _ in range(3 * OBJECTS_MAX):
-        collect_all(hand)
-    assert [store.objects() for store in stores] == [[LIVE], [LIVE], [LIVE]]
-    hand.ask("f1", Write(KEY, NEW))
     hand.judge()

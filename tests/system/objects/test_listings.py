@@ -52,7 +52,7 @@ async def list_all(url: str) -> list[tuple[int, int]]:
             try:
                 answer = await client.get(f"{url}/v1/dictionaries/users?deadline_s=25")
             except httpx.RemoteProtocolError:
-                # On a busy machine this one process reads twenty answers too slowly for one of them.
+                # On a busy machine this one process reads the others too slowly for one of them.
                 return 0, 0
             return answer.status_code, len(answer.content)
 

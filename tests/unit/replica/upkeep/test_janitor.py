@@ -228,23 +228,16 @@ async def test_what_was_not_begun_says_nothing_of_other_replicas(member: Member)
     """As where this machine stood still."""
     janitor = Janitor(member, Slow())
     silent = Failed("unavailable", "too few", definite=True)
-    assert janitor._silent({"dictionary/d/a": NOT_BEGUN}) == frozenset()
-    assert janitor._silent({"dictionary/d/a": NOT_BEGUN, "dictionary/d/b": silent}) == {"r1"}
-
-
-async def test_a_replica_without_room_is_not_silent(member: Member) -> None:
-    janitor = Janitor(member, Slow())
-    full = Failed("too-many-objects", "it makes no dictionary/d/a", definite=True)
-    assert janitor._silent({"dictionary/d/a": full}) == frozenset()
-    refused = Failed("refused", "another cluster document", definite=True)
-    assert janitor._silent({"dictionary/d/a": full, "dictionary/d/b": refused}) == {"r1"}
+    assert janitor._unanswered([NOT_BEGUN]) == frozenset()
+    assert janitor._unanswered([NOT_BEGUN, silent]) == {"r1"}
 
 
 class Slow:
     """A front end that collects nothing, and takes its time; `silent` do not answer it."""
 
-    def __init__(self, silent: frozenset[str] = frozenset()) -> None:
+    def __init__(self, silent: frozenset[str] = frozenset(), reason: Any = "unavailable") -> None:
         self.silent = silent
+        self.reason = reason
         self.together: list[int] = []
         self._waiting = 0
 
@@ -256,7 +249,7 @@ class Slow:
             self.together.append(self._waiting)
             self._waiting = 0
         if self.silent:
-            return Failed("unavailable", "too few", definite=True, answered=frozenset({"r1"}) - self.silent)
+            return Failed(self.reason, "too few", definite=True, answered=frozenset({"r1"}) - self.silent)
         return Done(False, "Collect/Kept", frozenset({"r1"}))
 
 
@@ -265,12 +258,21 @@ async def with_deletions(member: Member, number: int) -> None:
     await member.answer([Append(f"dictionary/d/{n}", (entry,), "repair") for n in range(number)])
 
 
-@pytest.mark.parametrize(("silent", "most"), [(set(), 500), ({"r1"}, janitor_module.BATCH_FIRST)])
+@pytest.mark.parametrize(
+    ("silent", "reason", "most"),
+    [
+        (set(), "", 500),
+        ({"r1"}, "unavailable", janitor_module.BATCH_FIRST),
+        ({"r1"}, "refused", janitor_module.BATCH_FIRST),
+        ({"r1"}, "too-many-objects", 500),
+    ],
+)
 async def test_a_round_offers_all_that_is_due_but_few_while_a_replica_is_silent(
-    member: Member, silent: set[str], most: int, monkeypatch: pytest.MonkeyPatch
+    member: Member, silent: set[str], reason: str, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """One that has no room is not silent, though it holds up what it has no room for."""
     monkeypatch.setattr(janitor_module, "BURYING_S", WAIT_S)
-    front_end = Slow(frozenset(silent))
+    front_end = Slow(frozenset(silent), reason)
     janitor = Janitor(member, front_end)
     await janitor._prune()  # Else the first walk over the store meets them, too.
     await with_deletions(member, 500)
@@ -283,6 +285,7 @@ async def test_a_round_offers_all_that_is_due_but_few_while_a_replica_is_silent(
     monkeypatch.setattr(janitor._pruning, "_window_s", 10 * WAIT_S)
     await janitor._collect_tombstone()
     assert sum(front_end.together) == most
+    assert await member.run(lambda _: member.tombstones.waiting().held_up_by) == tuple(silent)
     assert max(front_end.together) <= janitor_module.BATCH_MAX
 
 
