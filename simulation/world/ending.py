@@ -100,14 +100,16 @@ def drain(world: "World") -> None:
 
 def _ask_where_there_is_room(world: "World", operation: Operation, deadline_s: float) -> None:
     """Its answer must come unless a replica has no room for a decision: an entry that only one has, older than the floor of another, takes one."""
-    was_full = _is_any_full(world)
+    was_full = _is_any_full(world, operation)
     outcome = world.outcome_of(operation, deadline_s)
-    if not isinstance(outcome, Done) and not (was_full or _is_any_full(world)):
+    if not isinstance(outcome, Done) and not (was_full or _is_any_full(world, operation)):
         raise Violation(f"on a healthy cluster {operation} ends with {outcome}")
 
 
-def _is_any_full(world: "World") -> bool:
-    return any(node.replica.is_full(DECIDED_PERCENT) for node in world.replicas.values())
+def _is_any_full(world: "World", operation: Operation) -> bool:
+    # A deletion of what a replica lacks is as new to it as any other entry.
+    percent = 0 if isinstance(operation, Write) else DECIDED_PERCENT
+    return any(node.replica.is_full(percent) for node in world.replicas.values())
 
 
 def drain_leases(world: "World", name: str) -> None:
