@@ -34,8 +34,8 @@ entries, and these are to be taken out."""
 REPAIRED_PERCENT: Final = 25
 """So far go entries that others hold: a reader who may not write them back has no answer, and could not even see what to delete."""
 FORGOTTEN_PERCENT: Final = 50
-"""So far goes what makes room, also where decisions have taken it: deletions in objects that it has, and what it takes until all may forget an
-object that came to nothing, of which others know."""
+"""So far goes what makes room, also where decisions have taken it: deletions in objects that it has, and the news that an object came to
+nothing, which all replicas must hold before they forget it."""
 
 
 class Use(Struct, frozen=True):

@@ -182,9 +182,9 @@ class Database:
         return int((pages - free) * size)
 
     def close(self) -> None:
-        """Close the file; what was not committed is undone, and the write-ahead log folded in."""
-        with _mapped, closing(self._driver):
-            self._driver.rollback()
+        """Close the file; the write-ahead log is folded in."""
+        with _mapped:
+            self._driver.close()
 
 
 class Reader:

@@ -22,7 +22,6 @@ from ...api_specs.messages import (
     Changes,
     Collect,
     Commit,
-    Committed,
     Refused,
     Reply,
     Request,
@@ -80,7 +79,7 @@ class Watch:
             if status is not None:
                 self._check_rises(replica.id, request.object, status)
             if isinstance(request, Commit):
-                self._check_decided(replica, request, answer)
+                self._check_decided(replica, request)
 
     def _check_room(self, replica: InMemoryReplica) -> None:
         """It has no more objects than it may; what makes room goes beyond the bound."""
@@ -213,12 +212,9 @@ class Watch:
             raise Violation(f"{replica} {name}: a promise fell from {before} to {status}")
         self._last[replica, name] = status
 
-    def _check_decided(self, replica: InMemoryReplica, request: Commit, answer: Reply) -> None:
+    def _check_decided(self, replica: InMemoryReplica, request: Commit) -> None:
         """Decided is only what a final quorum accepted; complete only what one stored, or a decision took over."""
         state = replica.store.state(request.object)
-        if state is None and isinstance(answer, Committed) and request.summary is not None:
-            told = max(term_of(request.ballot), request.horizon)
-            self.seen["floors raised without room"] += answer.status.floor == told
         committed = NO_BALLOT if state is None else state.committed
         if committed != NO_BALLOT and not self._is_decided(request.object, committed):
             holders = sorted(self._accepted[request.object, committed])
