@@ -1,7 +1,9 @@
 """Replicas that have as much as they may: full of what others lack they do not stay."""
 
 from quorate.adts.log import Value
-from quorate.client_sdk.protocol.core.values import Failed, Read, Write
+from quorate.api_specs.limits import Capacity
+from quorate.client_sdk.protocol.core.values import CollectTombstone, Failed, Read, Write
+from tests.sim.planted.played import Played
 from tests.sim.schedules.full import OF_EACH_PAIR, ROUNDS, collect_all, filled
 
 NEW = Value('"new"')
@@ -34,3 +36,18 @@ def test_replicas_that_are_full_of_tombstones_which_others_lack_become_empty_aga
     hand.ask("f1", Write(KEY, NEW))
     assert hand.ask("f2", Read(KEY)) == NEW
     hand.judge()
+
+
+def test_a_full_replica_that_holds_up_forgetting_says_that_it_has_no_room() -> None:
+    """The deletion is decided only now, and r3, which lacks it, is full: the janitor must know that r3 is not silent."""
+    hand = Played()
+    for key in "ab":
+        hand.ask("f1", Write(f"dictionary/d/{key}", NEW))
+    hand.at("f2", Write(KEY, None), "r1", "r2")
+    hand.grow_old()
+    hand.replicas["r3"].capacity = Capacity(objects_max=1)
+    hand.start("janitor", CollectTombstone(KEY), "collect", is_noted=False)
+    hand.settle()
+    outcome = hand.outcomes["collect"]
+    assert isinstance(outcome, Failed)
+    assert (outcome.reason, outcome.answered) == ("too-many-objects", {"r1", "r2"})
