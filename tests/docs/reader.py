@@ -116,8 +116,9 @@ class Service:
 
     @property
     def printed(self) -> str:
-        """All that it printed up to now."""
-        return self._log.read_text(errors="replace")
+        """The lines that it printed up to now; of the one that it is printing, nothing: it may come in pieces."""
+        text = self._log.read_text(errors="replace")
+        return text[: text.rfind("\n") + 1]
 
     def wait_for(self, is_said: Callable[[str], bool]) -> str:
         """What is wrong; nothing once it has printed what is waited for."""
