@@ -53,6 +53,7 @@ class Collect(Struct, frozen=True, gc=False, tag="collect", omit_defaults=True, 
     else is done), raise the fence to `fence` and to the timestamp of the `fence_next`-th entry above `window.after`,
     then read. `known` is the ballot of the summary that the front end has: the same one is not sent again.
     `wanted` asks for these entries with their payloads, taken ones included while they last.
+    `settles`: whoever promises is to decide what others hold, and adds nothing to it: such a promise goes further beyond a bound.
     """
 
     object: str
@@ -62,6 +63,7 @@ class Collect(Struct, frozen=True, gc=False, tag="collect", omit_defaults=True, 
     window: Window | None = None
     known: Ballot | None = None
     wanted: tuple[Timestamp, ...] = ()
+    settles: bool = False
 
 
 class Accept(Struct, frozen=True, gc=False, tag="accept", omit_defaults=True, forbid_unknown_fields=True):
@@ -70,6 +72,7 @@ class Accept(Struct, frozen=True, gc=False, tag="accept", omit_defaults=True, fo
     `event` describes the decision for logs that keep decided events (`collect = false`), as `Deq();Ok("x")`; for others it
     is empty.
     `then` is a collect of the same owner that rides along (the steady owner's next view).
+    `settles`: as of the collect under this ballot.
     """
 
     object: str
@@ -77,6 +80,7 @@ class Accept(Struct, frozen=True, gc=False, tag="accept", omit_defaults=True, fo
     summary: Summary
     event: str = ""
     then: Collect | None = None
+    settles: bool = False
 
 
 class Commit(

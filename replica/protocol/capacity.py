@@ -32,7 +32,8 @@ DECIDED_PERCENT: Final = 10
 """So far beyond the bounds go decisions that make a value larger, and those on objects that the replica lacks, for others may hold their
 entries, and these are to be taken out."""
 REPAIRED_PERCENT: Final = 25
-"""So far go entries that others hold: a reader who may not write them back has no answer, and could not even see what to delete."""
+"""So far goes what others hold: entries that are written back, and decisions that settle what there is. A reader who may do neither has no
+answer, and could not even see what to delete; and deletions that are not decided are never forgotten."""
 FORGOTTEN_PERCENT: Final = 50
 """So far goes what makes room, also where decisions have taken it: deletions in objects that it has, and the news that an object came to
 nothing, which all replicas must hold before they forget it."""
@@ -78,7 +79,7 @@ def refused(request: Request, store: Holds, capacity: Capacity) -> Refused | Non
     if isinstance(request, (Scan, Changes)):
         return None
     known = store.state(request.object)
-    further = beyond(capacity, FORGOTTEN_PERCENT if _makes_room(request) else DECIDED_PERCENT)
+    further = beyond(capacity, _percent_beyond(request))
     if isinstance(request, (Accept, Commit)) and (size := _value_bytes(request.summary)):
         problem = _refused_disk(store.use(), further)
         if problem is not None and size > _bytes_here(request.object, known, store):
@@ -115,6 +116,12 @@ def _deletes(request: Append, store: Holds) -> bool:
     if request.entries and request.entries[0].value is not None:
         return False  # As most of them.
     return all(entry.value is None for entry in request.entries) and store.state(request.object) is not None
+
+
+def _percent_beyond(request: Accept | Collect | Commit) -> int:
+    if _makes_room(request):
+        return FORGOTTEN_PERCENT
+    return REPAIRED_PERCENT if isinstance(request, (Accept, Collect)) and request.settles else DECIDED_PERCENT
 
 
 def _makes_room(request: Accept | Collect | Commit) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ...adts.log import Value
 from ...adts.plain_class import frozen
-from ...adts.specification import Invocation
+from ...adts.specification import Invocation, Kind
 from ...adts.types.catalogue import adt_of
 from ...client_sdk.protocol.core.values import (
     Acquire,
@@ -29,7 +29,7 @@ from ...client_sdk.protocol.core.values import (
     Write,
 )
 from ...gc.pruning import AGAIN, ended_here, promised_upto
-from ...replica.protocol.capacity import DECIDED_PERCENT
+from ...replica.protocol.capacity import REPAIRED_PERCENT
 from ..scenarios.scenario import KEYS
 from ..violation import Violation
 from .catching import EVERY_US, lacking
@@ -99,17 +99,28 @@ def drain(world: "World") -> None:
 
 
 def _ask_where_there_is_room(world: "World", operation: Operation, deadline_s: float) -> None:
-    """Its answer must come unless a replica has no room for a decision: an entry that only one has, older than the floor of another, takes one."""
-    was_full = _is_any_full(world, operation)
+    """Its answer must come if quorums know the object, or have room for it, before and after."""
+    has_room = _has_room(world, operation)
     outcome = world.outcome_of(operation, deadline_s)
-    if not isinstance(outcome, Done) and not (was_full or _is_any_full(world, operation)):
+    if not isinstance(outcome, Done) and has_room and _has_room(world, operation):
         raise Violation(f"on a healthy cluster {operation} ends with {outcome}")
 
 
-def _is_any_full(world: "World", operation: Operation) -> bool:
-    # A deletion of what a replica lacks is as new to it as any other entry.
-    percent = 0 if isinstance(operation, Write) else DECIDED_PERCENT
-    return any(node.replica.is_full(percent) for node in world.replicas.values())
+def _has_room(world: "World", operation: Operation) -> bool:
+    """Whether quorums take in what the operation writes back, or has decided; of a deletion, whether they take it in as a new entry."""
+    name = operation.object
+    is_deletion = isinstance(operation, Write)
+    taking = {
+        node.id
+        for node in world.replicas.values()
+        if not node.replica.is_full(0 if is_deletion else REPAIRED_PERCENT)
+        or name in node.replica.store.objects()
+    }
+    choice = world.document.choice_of(f"{name}/{ABSENT}" if isinstance(operation, Items) else name)
+    needed = [choice.final_of_kind(Kind.BLIND)]
+    if not is_deletion:
+        needed += [choice.initial_of_kind(Kind.DECIDE), choice.final_of_kind(Kind.DECIDE)]
+    return all(quorum.is_met_by(taking) for quorum in needed)
 
 
 def drain_leases(world: "World", name: str) -> None:

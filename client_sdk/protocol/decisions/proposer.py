@@ -32,7 +32,7 @@ from .pending import Machine as DecidingMachine
 from .read_window import ReadWindows
 from .summary_builder import Context, is_included
 from .term import Term, TermLost
-from .transitions import Command, Plan, is_short, plan_cell, plan_queue
+from .transitions import SETTLING, Command, Plan, is_short, plan_cell, plan_queue
 
 BACKOFF_S_FIRST: Final = 0.002
 BACKOFF_S_MAX: Final = 1.0
@@ -72,6 +72,8 @@ class Proposer:
         """Of what has a state: entries that were known after the look before the latest, if that showed a quorum's logs whole."""
         self._proposed: tuple[Ballot, list[tuple[PendingCommand, Any]]] | None = None
         """An accept whose fate is not known yet, and what it grants."""
+        self._settles = False
+        """Whether all that the batch wants is that what is there be decided."""
         self._losses = 0
         self._round_s = 0.0
         """How long the latest round took until its quorum had answered."""
@@ -130,6 +132,7 @@ class Proposer:
 
     def _decide(self, task: Task, batch: list[PendingCommand]) -> DecideSteps:
         """One decision, for as many of the batch as the view can answer."""
+        self._settles = all(isinstance(asked.command, SETTLING) for asked in batch)
         plan = yield from self._find_plan(task, batch)
         if plan is None and self._proposed is not None:
             if not self._cache.is_decided:
@@ -301,7 +304,8 @@ class Proposer:
             source, horizon = self._machine.payload_source(), self._cache.summary.horizon
             window = self._windows.at(replica, wanted, horizon, source)
             ballot, fence_next = self._current.ballot(0), wanted if self._is_queue else 0
-            return Collect(self._cache.name, ballot, fence, fence_next, window, self._cache.ballot)
+            known, settles = self._cache.ballot, self._settles
+            return Collect(self._cache.name, ballot, fence, fence_next, window, known, settles=settles)
 
         round_ = self._round = Gathering(task, request, self._choice.votes)
         fresh: set[str] = set()
@@ -361,9 +365,8 @@ class Proposer:
         event = "; ".join(map(_told, plan.events)) if self._keeps_events else ""
 
         def request(replica: str) -> Accept:
-            return Accept(
-                name, ballot, plan.summary, event, self._next_collect(replica, ballot, plan, wanted)
-            )
+            then = self._next_collect(replica, ballot, plan, wanted)
+            return Accept(name, ballot, plan.summary, event, then, self._settles)
 
         round_ = self._round = Gathering(task, request, self._choice.votes)
         accepted: set[str] = set()

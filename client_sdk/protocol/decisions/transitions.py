@@ -100,6 +100,9 @@ Command = (
 )
 
 
+SETTLING: Final = (ConfirmCommand, FoldCommand)
+"""Commands that decide what is there, and add nothing to it."""
+
 WORKS_ON_STATES: Final = (CompareAndSetCommand, InvokeCommand)
 """Commands that look at the whole state and at the whole of their arguments."""
 

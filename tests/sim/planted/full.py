@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from quorate.adts.log import NOTHING, Value
 from quorate.api_specs.limits import Capacity
-from quorate.api_specs.messages import Append, Batch, Commit, Request
+from quorate.api_specs.messages import Append, Batch, Collect, Commit, Request
 from quorate.client_sdk.protocol.core.values import CompareAndSet, Items, PutIfAbsent, Read, Write
 from quorate.replica.protocol import acceptor, capacity, room
 from quorate.replica.protocol.acceptor import Handled, handle
@@ -21,8 +21,6 @@ from tests.sim.schedules import full
 
 KEY: Final = "dictionary/d/x"
 X: Final = Value('"x"')
-ROOM: Final = 10
-"""A quarter more is enough for three."""
 MOVES_MAX: Final = 30
 """A reader that nothing disturbs needs four."""
 
@@ -35,6 +33,18 @@ def take_in_nothing() -> Planting:
 def write_back_only_where_there_is_room() -> Planting:
     """What a reader writes back, or a catch-up installs, is refused at the bound as what is new."""
     return patched(capacity, REPAIRED_PERCENT=0)
+
+
+def settle_only_where_there_is_room() -> Planting:
+    """What others hold is decided where there is room for any decision, and nowhere else."""
+    right = capacity._percent_beyond
+
+    def percent(request: Any) -> int:
+        return (
+            min(right(request), capacity.DECIDED_PERCENT) if isinstance(request, Collect) else right(request)
+        )
+
+    return patched(capacity, _percent_beyond=percent)
 
 
 def take_in_what_is_young() -> Planting:
@@ -64,18 +74,33 @@ def say_that_it_is_stored() -> Planting:
 
 def replicas_full_of_what_others_lack() -> None:
     """Each of the replicas is full of tombstones that one of the others lacks. They are told of these, have no room, and must have some again."""
-    hand = full.filled()
-    for _ in range(full.ROUNDS):
+    _have_room_again(full.filled(), full.ROUNDS)
+
+
+def replicas_full_of_what_is_undecided() -> None:
+    """Each of the replicas is full of deletions that no other has heard of. They are to be decided by replicas without room."""
+    _have_room_again(full.filled_with_undecided(), full.UNDECIDED_ROUNDS)
+
+
+def _have_room_again(hand: Played, rounds: int) -> None:
+    for _ in range(rounds):
         full.collect_all(hand)
     left = {name: replica.store.objects() for name, replica in hand.replicas.items()}
-    if any(left.values()):
+    if any(set(names) - {full.LIVE} for names in left.values()):
         raise Violation(f"on a healthy cluster {left} are known still")
+
+
+def read_of_what_is_too_old_to_be_written_back() -> None:
+    """r1 has an entry that the others, which are full, take in no more. Who lists the keys has it decided."""
+    hand = full.filled_beside_an_old_entry()
+    hand.forward_known("f3", Items("dictionary/d"))
+    hand.judge()
 
 
 def read_of_what_too_few_took() -> None:
     """Each replica took another one of three keys, and is full. Who lists the keys writes each back to another replica."""
-    hand = Played(capacity=Capacity(objects_max=ROOM))
-    for number in range(ROOM - 1):
+    hand = Played(capacity=Capacity(objects_max=full.ROOM))
+    for number in range(full.ROOM - 1):
         hand.ask("f1", Write(f"dictionary/d/{number}", X))
     for replica in hand.replicas:
         hand.start(replica, Write(f"dictionary/d/{replica}", X), replica)
@@ -108,6 +133,18 @@ def read_while_others_come_to_nothing() -> None:
 
 PLANTED: Final = (
     Plant("full-for-ever", take_in_nothing, ("answers",), schedule=replicas_full_of_what_others_lack),
+    Plant(
+        "undecided-for-ever",
+        settle_only_where_there_is_room,
+        ("answers",),
+        schedule=replicas_full_of_what_is_undecided,
+    ),
+    Plant(
+        "old-for-ever",
+        settle_only_where_there_is_room,
+        ("answers",),
+        schedule=read_of_what_is_too_old_to_be_written_back,
+    ),
     Plant(
         "readers-without-room",
         write_back_only_where_there_is_room,

@@ -8,7 +8,13 @@ from typing import Final
 
 from quorate.adts.log import Value
 from quorate.api_specs.limits import Capacity
-from quorate.client_sdk.protocol.core.values import CollectTombstone, CompareAndSet
+from quorate.client_sdk.protocol.core.values import (
+    CollectTombstone,
+    CompareAndSet,
+    Done,
+    PutIfAbsent,
+    Write,
+)
 from quorate.gc.pruning import AGAIN
 from tests.sim.planted.played import Played
 
@@ -17,7 +23,13 @@ OF_EACH_PAIR: Final = 3
 """Two pairs are so many as a replica takes in at most: what tells that an object came to nothing goes beyond its bound by half."""
 ROUNDS: Final = 2
 """The first tells the replicas of what they lack, the second forgets it."""
+UNDECIDED_ROUNDS: Final = 3 * 10
+"""There is room to decide on two at a time, and each waits for a window until it is forgotten."""
 OLD: Final = Value('"old"')
+LIVE: Final = "dictionary/d/live"
+LONELY: Final = "dictionary/d/lonely"
+ROOM: Final = 10
+"""A tenth more is one object, a quarter more three."""
 
 
 def filled() -> Played:
@@ -32,6 +44,46 @@ def filled() -> Played:
     hand.grow_old()
     for replica in hand.replicas.values():
         replica.capacity = Capacity(objects_max=OBJECTS_MAX)
+    return hand
+
+
+def filled_with_undecided() -> Played:
+    """Each replica has a tenth more than its bound: one key that all have, and deletions of keys that have reached it alone, whose front ends
+    vanished; long ago."""
+    hand = Played(capacity=Capacity(objects_max=ROOM))
+    for replica in hand.replicas:
+        for number in range(ROOM):
+            front = f"{replica}n{number}"
+            hand.start(front, Write(f"dictionary/d/{front}", None), front)
+            hand.reach(front, replica)
+            hand.vanish(front)
+    hand.ask("f1", CompareAndSet(LIVE, None, OLD))
+    hand.grow_old()
+    return hand
+
+
+def filled_beside_an_old_entry() -> Played:
+    """r1 alone has an entry of one key. The others have forgotten another key since, so that they take that entry in no more; and are full of what
+    decisions made, a tenth beyond their bound."""
+    hand = Played(capacity=Capacity(objects_max=ROOM))
+    hand.start("gone", Write(LONELY, OLD), "gone")
+    hand.reach("gone", "r1")
+    hand.vanish("gone")
+    hand.ask("f1", Write(LIVE, OLD))
+    hand.ask("f1", Write(LIVE, None))
+    hand.grow_old()
+    floors = [replica.store.floor() for replica in hand.replicas.values()]
+    for _ in range(ROUNDS + 1):
+        hand.start("janitor", CollectTombstone(LIVE), f"forget at {hand.now_us}", is_noted=False)
+        hand.settle()
+        hand.sleep(int(hand.document.memory_s * AGAIN * 1e6))
+    assert all(
+        replica.store.floor() > floor for replica, floor in zip(hand.replicas.values(), floors, strict=True)
+    )
+    for number in range(ROOM + ROOM // 10):
+        hand.start("f2", PutIfAbsent(f"dictionary/d/{number}", OLD), f"put {number}")
+        hand.settle()
+        assert isinstance(hand.outcomes[f"put {number}"], Done)
     return hand
 
 

@@ -2,9 +2,21 @@
 
 from quorate.adts.log import Value
 from quorate.api_specs.limits import Capacity
-from quorate.client_sdk.protocol.core.values import CollectTombstone, Failed, Read, Write
+from quorate.client_sdk.protocol.core.values import CollectTombstone, Done, Failed, Items, Read, Write
 from tests.sim.planted.played import Played
-from tests.sim.schedules.full import OF_EACH_PAIR, ROUNDS, collect_all, filled
+from tests.sim.schedules.full import (
+    LIVE,
+    LONELY,
+    OF_EACH_PAIR,
+    OLD,
+    ROOM,
+    ROUNDS,
+    UNDECIDED_ROUNDS,
+    collect_all,
+    filled,
+    filled_beside_an_old_entry,
+    filled_with_undecided,
+)
 
 NEW = Value('"new"')
 KEY = "dictionary/d/new"
@@ -52,3 +64,30 @@ def test_a_full_replica_that_holds_up_forgetting_says_that_it_has_no_room() -> N
     assert isinstance(outcome, Failed)
     assert outcome.reason == "too-many-objects"
     assert outcome.answered == {"r1", "r2"}
+
+
+def test_replicas_that_are_full_of_undecided_deletions_which_others_lack_decide_and_forget_them() -> None:
+    hand = filled_with_undecided()
+    stores = [replica.store for replica in hand.replicas.values()]
+    assert [len(store.objects()) for store in stores] == [ROOM + 1] * 3
+    for _ in range(UNDECIDED_ROUNDS):
+        collect_all(hand)
+    assert [store.objects() for store in stores] == [[LIVE], [LIVE], [LIVE]]
+    hand.ask("f1", Write(KEY, NEW))
+    hand.judge()
+
+
+def test_full_replicas_decide_on_an_entry_that_they_take_in_no_more_for_who_reads_it() -> None:
+    hand = filled_beside_an_old_entry()
+    stores = [replica.store for replica in hand.replicas.values()]
+    assert [len(store.objects()) for store in stores] == [ROOM + 1] * 3
+    hand.start("f3", Write(KEY, NEW), "refused")
+    hand.settle()
+    assert isinstance(hand.outcomes["refused"], Failed)
+    assert hand.ask("f3", Read(LONELY)) == OLD
+    hand.start("f4", Items("dictionary/d"), "items")
+    hand.settle()
+    items = hand.outcomes["items"]
+    assert isinstance(items, Done)
+    assert len(items.result) == ROOM + 2
+    hand.judge()
