@@ -4,14 +4,13 @@ Owns these figures. A tombstone goes once *every* replica has confirmed it (DESI
 dead replica makes them pile up; the operator must be able to see that. Must not know the store, nor how keys are collected.
 """
 
-from collections.abc import Collection
 from typing import Final, NamedTuple
 
 from ..timestamps.timestamp import Timestamp
 
 
 class Waiting(NamedTuple):
-    """The figures. `held_up_by` are the replicas that did not confirm when this one last asked; empty when none waits."""
+    """The figures. `held_up_by` are the replicas that did not confirm one of them when this one last offered it."""
 
     keys: int
     oldest: Timestamp | None
@@ -26,17 +25,22 @@ class Tombstones:
 
     def __init__(self) -> None:
         self._ended: Final[dict[str, Timestamp]] = {}
-        self._silent: tuple[str, ...] = ()
+        self._held_up: Final[dict[str, frozenset[str]]] = {}
+        """Of those that were offered: who did not confirm it."""
 
     def note(self, name: str, ended: Timestamp | None) -> None:
         """The object came to nothing at that timestamp, and is nothing still; None: it is something, or forgotten."""
         self._ended.pop(name, None)  # So that the key looked at last is the last one.
         if ended is not None:
             self._ended[name] = ended
+        else:
+            self._held_up.pop(name, None)
 
-    def tried(self, silent: Collection[str]) -> None:
+    def tried(self, name: str, held_up_by: frozenset[str]) -> None:
         """It was offered to all replicas; these did not confirm it."""
-        self._silent = tuple(sorted(silent))
+        self._held_up.pop(name, None)
+        if held_up_by and name in self._ended:
+            self._held_up[name] = held_up_by
 
     def longest_unseen(self, limit: int) -> list[str]:
         """At most `limit` keys, those first that were looked at longest ago."""
@@ -45,4 +49,5 @@ class Tombstones:
     def waiting(self) -> Waiting:
         """The figures now; a walk over what the janitor holds in memory, no question to the store."""
         oldest = min(self._ended.values(), default=None)
-        return Waiting(len(self._ended), oldest, self._silent if self._ended else ())
+        held_up_by = frozenset[str]().union(*set(self._held_up.values()))
+        return Waiting(len(self._ended), oldest, tuple(sorted(held_up_by)))

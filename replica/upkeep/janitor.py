@@ -8,7 +8,6 @@ import asyncio
 import logging
 import time
 import zlib
-from collections.abc import Iterable
 from contextlib import suppress
 from functools import partial
 from typing import Final, Protocol
@@ -108,16 +107,16 @@ class Janitor(Background):
         come, and one that is silent keeps only few waiting, and once a round."""
         until_s, size = time.monotonic() + BURYING_S, BATCH_FIRST
         silent = frozenset[str]()
-        held_up: frozenset[str] | None = None
         while not silent and time.monotonic() < until_s:
             due, is_more = await self._member.run(partial(self._due, size))
             turn = self._until_next_turn()
             mine = [name for name in due if self._is_mine(name)]
             outcomes = await self._outcomes(mine)
             # One that has no room did answer: it holds up that object alone.
-            silent = self._unanswered(each for each in outcomes.values() if not _met_bound(each))
-            held_up = self._unanswered(outcomes.values()) if mine else held_up
+            answered = [each for each in outcomes.values() if not _met_bound(each)]
+            silent = frozenset[str]().union(*map(self._unanswered, answered))
             waits = dict.fromkeys(due, turn) | {name: _wait(each) for name, each in outcomes.items()}
+            held_up = {name: self._unanswered(each) for name, each in outcomes.items()}
             # Whether they were collected shows when they are looked at again.
             await self._member.run(partial(self._again, waits, held_up))
             if not is_more:
@@ -133,18 +132,18 @@ class Janitor(Background):
         collecting = (self._front_end.run(CollectTombstone(name), COLLECT_DEADLINE_S) for name in names)
         return dict(zip(names, await asyncio.gather(*collecting), strict=True))
 
-    def _unanswered(self, outcomes: Iterable[Outcome]) -> frozenset[str]:
+    def _unanswered(self, outcome: Outcome) -> frozenset[str]:
         """The replicas that gave no useful answer, of those that were asked."""
-        everyone = frozenset(self._member.document.votes)
-        failed = (each for each in outcomes if isinstance(each, Failed) and each != NOT_BEGUN)
-        return frozenset[str]().union(*(everyone - each.answered for each in failed))
+        if not isinstance(outcome, Failed) or outcome == NOT_BEGUN:
+            return frozenset()
+        return frozenset(self._member.document.votes) - outcome.answered
 
-    def _again(self, waits: dict[str, float], held_up: frozenset[str] | None, store: Store) -> None:
+    def _again(self, waits: dict[str, float], held_up: dict[str, frozenset[str]], store: Store) -> None:
         now_s = time.monotonic()
         for name, windows in waits.items():
             self._pruning.again(store, name, now_s, windows)
-        if held_up is not None:
-            self._member.tombstones.tried(held_up)
+        for name, replicas in held_up.items():
+            self._member.tombstones.tried(name, replicas)
 
     def _turns(self) -> float:
         """Of a window each, by the wall clock, which replicas share as far as they accept each other's timestamps."""

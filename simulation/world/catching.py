@@ -221,9 +221,7 @@ def _lacking(name: str, source: "ReplicaNode", target: "ReplicaNode") -> "list[T
     committed = NO_BALLOT if state is None else state.committed
     floor = here.floor() if state is None else state.floor
     # What is accepted here is of a life above the floor, though nobody may have told yet that it is decided (full seed 3900001093).
-    is_another_life = state is None or state.accepted == NO_BALLOT or state.accepted > told.committed
-    is_below = max(term_of(told.committed), told.horizon) <= floor
-    if told.ended() is not None and is_below and is_another_life:
+    if told.ended() is not None and max(term_of(told.committed), told.horizon) <= floor:
         return [*owed]  # It has ended there, or ended and begun anew: what was decided before is over.
     if told.committed == told.accepted and committed < told.committed:
         return [*owed, told.committed]

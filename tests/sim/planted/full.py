@@ -6,7 +6,7 @@ from typing import Any, Final
 from quorate.adts.log import NOTHING, Value
 from quorate.api_specs.limits import Capacity
 from quorate.api_specs.messages import Append, Batch, Collect, Commit, Request
-from quorate.client_sdk.protocol.core.values import CompareAndSet, Items, PutIfAbsent, Read, Write
+from quorate.client_sdk.protocol.core.values import CompareAndSet, Failed, Items, PutIfAbsent, Read, Write
 from quorate.replica.protocol import acceptor, capacity, room
 from quorate.replica.protocol.acceptor import Handled, handle
 from quorate.replica.protocol.log import Log
@@ -33,6 +33,11 @@ def take_in_nothing() -> Planting:
 def write_back_only_where_there_is_room() -> Planting:
     """What a reader writes back, or a catch-up installs, is refused at the bound as what is new."""
     return patched(capacity, REPAIRED_PERCENT=0)
+
+
+def delete_only_where_there_is_room() -> Planting:
+    """What makes room is refused at the bound as what is new."""
+    return patched(capacity, FORGOTTEN_PERCENT=0)
 
 
 def settle_only_where_there_is_room() -> Planting:
@@ -80,6 +85,18 @@ def replicas_full_of_what_others_lack() -> None:
 def replicas_full_of_what_is_undecided() -> None:
     """Each of the replicas is full of deletions that no other has heard of. They are to be decided by replicas without room."""
     _have_room_again(full.filled_with_undecided(), full.UNDECIDED_ROUNDS)
+
+
+def deletion_of_what_has_a_full_log() -> None:
+    """A key was overwritten so often as its log has room for. It is deleted."""
+    hand = Played(capacity=Capacity(log_entries_max=full.OBJECTS_MAX))
+    for _ in range(full.OBJECTS_MAX):
+        hand.ask("f1", Write(KEY, X))
+    hand.start("f2", Write(KEY, X), "refused")
+    hand.settle()
+    assert isinstance(hand.outcomes["refused"], Failed)
+    hand.forward_known("f3", Write(KEY, None))
+    hand.judge()
 
 
 def _have_room_again(hand: Played, rounds: int) -> None:
@@ -144,6 +161,12 @@ PLANTED: Final = (
         settle_only_where_there_is_room,
         ("answers",),
         schedule=read_of_what_is_too_old_to_be_written_back,
+    ),
+    Plant(
+        "deletions-without-room",
+        delete_only_where_there_is_room,
+        ("answers",),
+        schedule=deletion_of_what_has_a_full_log,
     ),
     Plant(
         "readers-without-room",

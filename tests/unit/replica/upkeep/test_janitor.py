@@ -228,8 +228,8 @@ async def test_what_was_not_begun_says_nothing_of_other_replicas(member: Member)
     """As where this machine stood still."""
     janitor = Janitor(member, Slow())
     silent = Failed("unavailable", "too few", definite=True)
-    assert janitor._unanswered([NOT_BEGUN]) == frozenset()
-    assert janitor._unanswered([NOT_BEGUN, silent]) == {"r1"}
+    assert janitor._unanswered(NOT_BEGUN) == frozenset()
+    assert janitor._unanswered(silent) == {"r1"}
 
 
 class Slow:
@@ -287,6 +287,27 @@ async def test_a_round_offers_all_that_is_due_but_few_while_a_replica_is_silent(
     assert sum(front_end.together) == most
     assert await member.run(lambda _: member.tombstones.waiting().held_up_by) == tuple(silent)
     assert max(front_end.together) <= janitor_module.BATCH_MAX
+
+
+async def test_who_held_up_one_object_is_named_though_others_were_confirmed_after_it(
+    member: Member, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Picky:
+        """A front end for which r1 has no room for the first key."""
+
+        async def run(self, operation: CollectTombstone, deadline_s: float) -> Outcome:
+            """See FrontEnd."""
+            if operation.object == "dictionary/d/0":
+                return Failed("too-many-objects", "no room", definite=True, answered=frozenset())
+            return Done(False, "Collect/Kept", frozenset({"r1"}))
+
+    janitor, batches = Janitor(member, Picky()), [["dictionary/d/0"], ["dictionary/d/1"], []]
+    await with_deletions(member, 2)
+    monkeypatch.setattr(janitor._pruning, "ended", lambda *_: batches.pop(0))
+    monkeypatch.setattr(janitor._pruning, "is_due", lambda _: bool(batches))
+    await janitor._collect_tombstone()
+    assert not batches
+    assert await member.run(lambda _: member.tombstones.waiting().held_up_by) == ("r1",)
 
 
 async def test_deleting_leaves_the_store_to_others_for_most_of_the_time(
