@@ -22,6 +22,10 @@ NOT_DECODED: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 """What decoding raises for bytes that are no message: of the wrong form, not UTF-8 within, or nested without end."""
 
 
+Purpose = Literal["change", "settle", "forget"]
+"""What a decision is for."""
+
+
 class Window(Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True):
     """Which entries of a log a front end wants.
 
@@ -53,7 +57,8 @@ class Collect(Struct, frozen=True, gc=False, tag="collect", omit_defaults=True, 
     else is done), raise the fence to `fence` and to the timestamp of the `fence_next`-th entry above `window.after`,
     then read. `known` is the ballot of the summary that the front end has: the same one is not sent again.
     `wanted` asks for these entries with their payloads, taken ones included while they last.
-    `settles`: whoever promises is to decide what others hold, and adds nothing to it: such a promise goes further beyond a bound.
+    `purpose`: of the decision that the promise is for. To "settle" what is there, for a reader, or to have it forgotten ("forget"), goes
+    further beyond a replica's bounds than to "change" something.
     """
 
     object: str
@@ -63,7 +68,7 @@ class Collect(Struct, frozen=True, gc=False, tag="collect", omit_defaults=True, 
     window: Window | None = None
     known: Ballot | None = None
     wanted: tuple[Timestamp, ...] = ()
-    settles: bool = False
+    purpose: Purpose = "change"
 
 
 class Accept(Struct, frozen=True, gc=False, tag="accept", omit_defaults=True, forbid_unknown_fields=True):
@@ -72,7 +77,7 @@ class Accept(Struct, frozen=True, gc=False, tag="accept", omit_defaults=True, fo
     `event` describes the decision for logs that keep decided events (`collect = false`), as `Deq();Ok("x")`; for others it
     is empty.
     `then` is a collect of the same owner that rides along (the steady owner's next view).
-    `settles`: as of the collect under this ballot.
+    `purpose`: as of the collect under this ballot.
     """
 
     object: str
@@ -80,7 +85,7 @@ class Accept(Struct, frozen=True, gc=False, tag="accept", omit_defaults=True, fo
     summary: Summary
     event: str = ""
     then: Collect | None = None
-    settles: bool = False
+    purpose: Purpose = "change"
 
 
 class Commit(

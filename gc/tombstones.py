@@ -10,7 +10,8 @@ from ..timestamps.timestamp import Timestamp
 
 
 class Waiting(NamedTuple):
-    """The figures. `held_up_by` are the replicas that did not confirm one of them when this one last offered it."""
+    """The figures. `held_up_by` are the replicas that did not confirm when this one last asked, or had no room for one of them when this one last
+    offered it; empty when none waits."""
 
     keys: int
     oldest: Timestamp | None
@@ -25,8 +26,9 @@ class Tombstones:
 
     def __init__(self) -> None:
         self._ended: Final[dict[str, Timestamp]] = {}
-        self._held_up: Final[dict[str, frozenset[str]]] = {}
-        """Of those that were offered: who did not confirm it."""
+        self._silent = frozenset[str]()
+        self._full: Final[dict[str, frozenset[str]]] = {}
+        """By key: who had no room for that."""
 
     def note(self, name: str, ended: Timestamp | None) -> None:
         """The object came to nothing at that timestamp, and is nothing still; None: it is something, or forgotten."""
@@ -34,13 +36,17 @@ class Tombstones:
         if ended is not None:
             self._ended[name] = ended
         else:
-            self._held_up.pop(name, None)
+            self._full.pop(name, None)
 
-    def tried(self, name: str, held_up_by: frozenset[str]) -> None:
-        """It was offered to all replicas; these did not confirm it."""
-        self._held_up.pop(name, None)
-        if held_up_by and name in self._ended:
-            self._held_up[name] = held_up_by
+    def asked(self, silent: frozenset[str]) -> None:
+        """All replicas were asked; these did not confirm."""
+        self._silent = silent
+
+    def offered(self, name: str, full: frozenset[str]) -> None:
+        """All replicas were asked for this one; these had no room for it."""
+        self._full.pop(name, None)
+        if full and name in self._ended:
+            self._full[name] = full
 
     def longest_unseen(self, limit: int) -> list[str]:
         """At most `limit` keys, those first that were looked at longest ago."""
@@ -49,5 +55,5 @@ class Tombstones:
     def waiting(self) -> Waiting:
         """The figures now; a walk over what the janitor holds in memory, no question to the store."""
         oldest = min(self._ended.values(), default=None)
-        held_up_by = frozenset[str]().union(*set(self._held_up.values()))
-        return Waiting(len(self._ended), oldest, tuple(sorted(held_up_by)))
+        held_up_by = self._silent.union(*set(self._full.values()))
+        return Waiting(len(self._ended), oldest, tuple(sorted(held_up_by)) if self._ended else ())

@@ -185,7 +185,7 @@ class WaitingTombstones(BaseModel):
         description="Seconds since the oldest of these deletions; null without any", examples=[4.5]
     )
     held_up_by: list[str] = Field(
-        description="The replicas that did not confirm one of them when this one last offered it",
+        description="The replicas that did not confirm when this one last asked them, or had no room for one of these; empty when none waits",
         examples=[["r3"]],
     )
 

@@ -107,7 +107,9 @@ METRICS: Final[Mapping[str, Metric]] = {
     ),
     "quorate_tombstone_age_seconds": Metric("gauge", (), "Age of the oldest of them; 0 where none waits."),
     "quorate_tombstones_held_up": Metric(
-        "gauge", ("replica",), "1 for each replica that did not confirm one of them when last asked, else 0."
+        "gauge",
+        ("replica",),
+        "1 for each replica that did not confirm when it was last asked, or had no room for one of them, else 0.",
     ),
     "quorate_storage_bytes": Metric("gauge", ("file",), "Size of the database and of its write-ahead log."),
     "quorate_transaction_requests": Metric(

@@ -113,12 +113,12 @@ class Janitor(Background):
             mine = [name for name in due if self._is_mine(name)]
             outcomes = await self._outcomes(mine)
             # One that has no room did answer: it holds up that object alone.
-            answered = [each for each in outcomes.values() if not _met_bound(each)]
-            silent = frozenset[str]().union(*map(self._unanswered, answered))
+            silent = frozenset[str]().union(
+                *(self._unanswered(each) for each in outcomes.values() if not _met_bound(each))
+            )
             waits = dict.fromkeys(due, turn) | {name: _wait(each) for name, each in outcomes.items()}
-            held_up = {name: self._unanswered(each) for name, each in outcomes.items()}
             # Whether they were collected shows when they are looked at again.
-            await self._member.run(partial(self._again, waits, held_up))
+            await self._member.run(partial(self._again, waits, outcomes, silent))
             if not is_more:
                 return
             size = min(2 * size, BATCH_MAX)
@@ -138,12 +138,18 @@ class Janitor(Background):
             return frozenset()
         return frozenset(self._member.document.votes) - outcome.answered
 
-    def _again(self, waits: dict[str, float], held_up: dict[str, frozenset[str]], store: Store) -> None:
+    def _again(
+        self, waits: dict[str, float], outcomes: dict[str, Outcome], silent: frozenset[str], store: Store
+    ) -> None:
         now_s = time.monotonic()
         for name, windows in waits.items():
             self._pruning.again(store, name, now_s, windows)
-        for name, replicas in held_up.items():
-            self._member.tombstones.tried(name, replicas)
+        tombstones = self._member.tombstones
+        asked = {name: outcome for name, outcome in outcomes.items() if outcome != NOT_BEGUN}
+        if asked:
+            tombstones.asked(silent)
+        for name, outcome in asked.items():
+            tombstones.offered(name, self._unanswered(outcome) if _met_bound(outcome) else frozenset())
 
     def _turns(self) -> float:
         """Of a window each, by the wall clock, which replicas share as far as they accept each other's timestamps."""

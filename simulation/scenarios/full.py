@@ -16,7 +16,7 @@ from .varied import forgetful, varied, with_faults
 
 OBJECTS: Final = tuple(f"dictionary/{letter}" for letter in "defghi")
 """With three keys each; a replica has room for fewer of them."""
-OBJECTS_MAX: Final = (3, 4, 6, 8, 12)
+OBJECTS_MAX: Final = (5, 6, 8, 12)
 OPERATIONS: Final = 120
 """Of all callers together, about."""
 FRONTS: Final = (2, 3, 4)

@@ -220,7 +220,8 @@ def _lacking(name: str, source: "ReplicaNode", target: "ReplicaNode") -> "list[T
     owed = [t for t in owed if t > max(told.collected, told.horizon)]
     committed = NO_BALLOT if state is None else state.committed
     floor = here.floor() if state is None else state.floor
-    # What is accepted here is of a life above the floor, though nobody may have told yet that it is decided (full seed 3900001093).
+    # What is accepted here is of a life that ends above the floor, by its horizon, though nobody may have told yet that it is decided (full seed
+    # 3900001093).
     if told.ended() is not None and max(term_of(told.committed), told.horizon) <= floor:
         return [*owed]  # It has ended there, or ended and begun anew: what was decided before is over.
     if told.committed == told.accepted and committed < told.committed:

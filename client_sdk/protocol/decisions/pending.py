@@ -111,6 +111,8 @@ class Batches:
         self._cache: Final = cache
         self.latest: list[PendingCommand] = []
         """The batch that was taken last."""
+        self.apart: list[PendingCommand] = []
+        """Of that batch: those that are to be the next one."""
 
     def next(self, task: Task) -> Generator[float, Event, list[PendingCommand]]:
         """The next batch; empty when nobody asks any more.
@@ -118,6 +120,10 @@ class Batches:
         The callers of a batch of several were just told, and most of them ask again. They may do so first: else two halves
         of all callers would take terms, and each decision serve one of them.
         """
+        apart, self.apart = [each for each in self.apart if each in self._waiting], []
+        if apart:
+            self.latest = self._together(apart)
+            return self.latest
         if len(self.latest) > 1:
             until_s = task.now.mono_s + SOON_S
             while task.now.mono_s < until_s:

@@ -15,7 +15,7 @@ from ....adts.specification import Kind
 from ....adts.types.catalogue import adt_of, is_overwritten
 from ....adts.types.queue import view
 from ....api_specs.commands import AcquireCommand, DequeueCommand, PeekCommand
-from ....api_specs.messages import Accept, Accepted, Collect, Collected, Commit
+from ....api_specs.messages import Accept, Accepted, Collect, Collected, Commit, Purpose
 from ....quorums.choices.choice import QuorumChoice
 from ....timestamps.ballot import NO_BALLOT, Ballot
 from ....timestamps.clock import Now
@@ -32,7 +32,7 @@ from .pending import Machine as DecidingMachine
 from .read_window import ReadWindows
 from .summary_builder import Context, is_included
 from .term import Term, TermLost
-from .transitions import SETTLING, Command, Plan, is_short, plan_cell, plan_queue
+from .transitions import Command, Plan, is_short, plan_cell, plan_queue, purpose_of
 
 BACKOFF_S_FIRST: Final = 0.002
 BACKOFF_S_MAX: Final = 1.0
@@ -72,8 +72,8 @@ class Proposer:
         """Of what has a state: entries that were known after the look before the latest, if that showed a quorum's logs whole."""
         self._proposed: tuple[Ballot, list[tuple[PendingCommand, Any]]] | None = None
         """An accept whose fate is not known yet, and what it grants."""
-        self._settles = False
-        """Whether all that the batch wants is that what is there be decided."""
+        self._purpose: Purpose = "change"
+        """Of those for whom the latest look was made."""
         self._losses = 0
         self._round_s = 0.0
         """How long the latest round took until its quorum had answered."""
@@ -109,10 +109,19 @@ class Proposer:
                 yield from self._back_off(task)
             except Expired as expired:
                 self._term = None
-                for asked in batch:
+                for asked in self._ended_by(expired, batch):
                     self._finish(asked, CommandResult(failed=expired.outcome(is_unknown=asked.is_in_doubt)))
         # It holds the values that were decided, and this proposer: neither would be freed for long.
         self._round = None
+
+    def _ended_by(self, expired: Expired, batch: list[PendingCommand]) -> list[PendingCommand]:
+        """Those that come to nothing with their batch. Where replicas had no room for that, what may go further beyond their bounds is decided
+        next, by itself: callers who try again and again would keep readers from an answer, and deletions from being forgotten."""
+        if expired.limit is None:
+            return batch
+        purpose = purpose_of([asked.command for asked in batch])
+        self.batches.apart = [asked for asked in batch if purpose_of([asked.command]) != purpose]
+        return [asked for asked in batch if asked not in self.batches.apart]
 
     def _late(self, batch: list[PendingCommand], now: Now) -> list[PendingCommand]:
         """Those that come too late, as where this process was stopped and their operations have not heard yet. They must not go along with
@@ -132,7 +141,6 @@ class Proposer:
 
     def _decide(self, task: Task, batch: list[PendingCommand]) -> DecideSteps:
         """One decision, for as many of the batch as the view can answer."""
-        self._settles = all(isinstance(asked.command, SETTLING) for asked in batch)
         plan = yield from self._find_plan(task, batch)
         if plan is None and self._proposed is not None:
             if not self._cache.is_decided:
@@ -287,7 +295,7 @@ class Proposer:
 
     def _collect(self, task: Task, commands: list[Command]) -> DecideSteps:
         """Promises, fences and logs of an initial quorum, read after this call began; and after what was thrown away meanwhile."""
-        lives = -1
+        lives, self._purpose = -1, purpose_of(commands)
         while lives != self._cache.lives:
             lives = self._cache.lives
             yield from self._look(task, commands)
@@ -304,8 +312,8 @@ class Proposer:
             source, horizon = self._machine.payload_source(), self._cache.summary.horizon
             window = self._windows.at(replica, wanted, horizon, source)
             ballot, fence_next = self._current.ballot(0), wanted if self._is_queue else 0
-            known, settles = self._cache.ballot, self._settles
-            return Collect(self._cache.name, ballot, fence, fence_next, window, known, settles=settles)
+            known, purpose = self._cache.ballot, self._purpose
+            return Collect(self._cache.name, ballot, fence, fence_next, window, known, purpose=purpose)
 
         round_ = self._round = Gathering(task, request, self._choice.votes)
         fresh: set[str] = set()
@@ -366,7 +374,7 @@ class Proposer:
 
         def request(replica: str) -> Accept:
             then = self._next_collect(replica, ballot, plan, wanted)
-            return Accept(name, ballot, plan.summary, event, then, self._settles)
+            return Accept(name, ballot, plan.summary, event, then, self._purpose)
 
         round_ = self._round = Gathering(task, request, self._choice.votes)
         accepted: set[str] = set()

@@ -25,6 +25,7 @@ from ....api_specs.commands import (
 )
 from ....api_specs.limits import Limits
 from ....api_specs.mending import mended
+from ....api_specs.messages import Purpose
 from ....api_specs.values import comparable, is_equal, payload_bytes, work_bytes
 from ....timestamps.timestamp import ZERO, Timestamp
 from ..core.values import Failed
@@ -55,10 +56,11 @@ class RecoverCommand(Struct, frozen=True):
 class ConfirmCommand(Struct, frozen=True):
     """Make what the view shows decided, without changing what it means. Result: the current value of a cell.
 
-    `holds`: then begin no decision for a moment, for the asker is about to look whether one is made.
+    `holds`: then begin no decision for a moment, for the asker is about to look whether one is made. `forgets`: it is to be forgotten.
     """
 
     holds: bool = False
+    forgets: bool = False
 
 
 class InvokeCommand(Struct, frozen=True):
@@ -72,9 +74,10 @@ class InvokeCommand(Struct, frozen=True):
 
 class FoldCommand(Struct, frozen=True):
     """Take into the summary what lies in the log: of a cell its newest value; of one's own `type` the calls of blind operations, which are run, so
-    that the log does not grow. Result: None."""
+    that the log does not grow. Result: None. `forgets`: it is to be forgotten."""
 
     type: PlainClass | None = None
+    forgets: bool = False
 
 
 class RepairCommand(Struct, frozen=True):
@@ -100,8 +103,18 @@ Command = (
 )
 
 
-SETTLING: Final = (ConfirmCommand, FoldCommand)
-"""Commands that decide what is there, and add nothing to it."""
+_SETTLING: Final = (ConfirmCommand, FoldCommand, PeekCommand, RecoverCommand)
+
+
+def purpose_of(commands: Sequence[Command]) -> Purpose:
+    """What a decision on all of these is for: to change something, if one of them may."""
+    if not all(isinstance(command, _SETTLING) for command in commands):
+        return "change"
+    is_to_forget = (
+        isinstance(command, (ConfirmCommand, FoldCommand)) and command.forgets for command in commands
+    )
+    return "forget" if all(is_to_forget) else "settle"
+
 
 WORKS_ON_STATES: Final = (CompareAndSetCommand, InvokeCommand)
 """Commands that look at the whole state and at the whole of their arguments."""

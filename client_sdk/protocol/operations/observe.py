@@ -361,7 +361,7 @@ def collect_tombstone(operation: CollectTombstone, task: Task, machine: Machine)
     "Forgetting"); else see to it that they hold it: then the next try will do, a window later. Collect/Young says that only time is
     missing."""
     name = operation.object
-    settling = FoldCommand() if is_overwritten(adt_of(name)) else ConfirmCommand()
+    settling = FoldCommand(forgets=True) if is_overwritten(adt_of(name)) else ConfirmCommand(forgets=True)
     votes = machine.choice_of(name).votes
     everyone = frozenset(votes)
     kept, young = Done(False, "Collect/Kept", everyone), Done(False, YOUNG, everyone)

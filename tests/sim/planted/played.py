@@ -177,6 +177,23 @@ class Played(Hand):
             raise Violation(f"on a healthy cluster {name} has no end") from error
         self.must_be_known(name)
 
+    def beside(self, front: str, operation: Operation, name: str, *, others: Operation) -> Outcome:
+        """The outcome of an operation while two other callers of the front end try theirs again and again; a message takes half a millisecond."""
+        trying, number = list[str](), 0
+        self.start(front, operation, name, is_noted=False)
+        for _ in range(10 * STEPS_MAX):
+            if name in self.outcomes:
+                return self.outcomes[name]
+            trying = [each for each in trying if each not in self.outcomes]
+            while len(trying) < 2:
+                number += 1
+                trying.append(f"{name} beside {number}")
+                self.start(front, others, trying[-1], is_noted=False)
+            self.sleep(500)
+            if self.packets:
+                self._exchange(self.packets.pop(0))
+        raise AssertionError(f"{name} has no outcome")
+
     def must_have_taken(self, begun_us: int, most_us: int) -> None:
         """Violation unless no more time than this has passed."""
         if self._now_us - begun_us > most_us:

@@ -6,16 +6,21 @@ Owns how they are filled, and a janitor's round. It must not know what is to com
 from itertools import combinations
 from typing import Final
 
+from msgspec.structs import replace
+
 from quorate.adts.log import Value
+from quorate.api_specs.cluster import ReplicaInfo, checked
 from quorate.api_specs.limits import Capacity
 from quorate.client_sdk.protocol.core.values import (
     CollectTombstone,
     CompareAndSet,
     Done,
+    Operation,
     PutIfAbsent,
     Write,
 )
 from quorate.gc.pruning import AGAIN
+from quorate.simulation.world.in_memory import InMemoryReplica
 from tests.sim.planted.played import Played
 
 OBJECTS_MAX: Final = 4
@@ -28,6 +33,7 @@ UNDECIDED_ROUNDS: Final = 3 * 10
 OLD: Final = Value('"old"')
 LIVE: Final = "dictionary/d/live"
 LONELY: Final = "dictionary/d/lonely"
+LONELY_PUT: Final = Write(LONELY, OLD)
 ROOM: Final = 10
 """A tenth more is one object, a quarter more three."""
 
@@ -51,22 +57,41 @@ def filled_with_undecided() -> Played:
     """Each replica has a tenth more than its bound: one key that all have, and deletions of keys that have reached it alone, whose front ends
     vanished; long ago."""
     hand = Played(capacity=Capacity(objects_max=ROOM))
+    _delete_alone(hand)
+    hand.ask("f1", CompareAndSet(LIVE, None, OLD))
+    hand.grow_old()
+    return hand
+
+
+def filled_by_catching_up() -> Played:
+    """Each of five replicas has a quarter more than its bound: deletions that have reached it alone, and some of those that have reached the next
+    one, which it caught up on; long ago."""
+    capacity, ids = Capacity(objects_max=ROOM), [f"r{number}" for number in range(1, 6)]
+    hand = Played(capacity=capacity)
+    replicas = tuple(ReplicaInfo(each, f"http://{each}:1") for each in ids)
+    hand.document = checked(replace(hand.document, replicas=replicas, choices=()))
+    hand.replicas = {each: InMemoryReplica(hand.document, each, capacity) for each in ids}
+    _delete_alone(hand)
+    hand.grow_old()
+    for each, following in zip(ids, [*ids[1:], ids[0]], strict=True):
+        hand.catch_up(each, following)
+    return hand
+
+
+def _delete_alone(hand: Played) -> None:
     for replica in hand.replicas:
         for number in range(ROOM):
             front = f"{replica}n{number}"
             hand.start(front, Write(f"dictionary/d/{front}", None), front)
             hand.reach(front, replica)
             hand.vanish(front)
-    hand.ask("f1", CompareAndSet(LIVE, None, OLD))
-    hand.grow_old()
-    return hand
 
 
-def filled_beside_an_old_entry() -> Played:
-    """r1 alone has an entry of one key. The others have forgotten another key since, so that they take that entry in no more; and are full of what
+def filled_beside_an_old_entry(lonely: Operation = LONELY_PUT) -> Played:
+    """r1 alone has an entry, by this operation. The others have forgotten a key since, so that they take that entry in no more; and are full of what
     decisions made, a tenth beyond their bound."""
     hand = Played(capacity=Capacity(objects_max=ROOM))
-    hand.start("gone", Write(LONELY, OLD), "gone")
+    hand.start("gone", lonely, "gone")
     hand.reach("gone", "r1")
     hand.vanish("gone")
     hand.ask("f1", Write(LIVE, OLD))

@@ -1,9 +1,26 @@
 """Replicas that have as much as they may: full of what others lack they do not stay."""
 
+import pytest
+
 from quorate.adts.log import Value
 from quorate.api_specs.limits import Capacity
-from quorate.client_sdk.protocol.core.values import CollectTombstone, Done, Failed, Items, Read, Write
-from tests.sim.planted.played import Played
+from quorate.api_specs.messages import Accept
+from quorate.client_sdk.protocol.core.values import (
+    CollectTombstone,
+    CompareAndSet,
+    Done,
+    Enqueue,
+    Failed,
+    Items,
+    Operation,
+    Peek,
+    PutIfAbsent,
+    QueueSize,
+    Read,
+    Write,
+)
+from quorate.simulation.world.in_memory import UNBOUNDED
+from tests.sim.planted.played import QUEUE, Played
 from tests.sim.schedules.full import (
     LIVE,
     LONELY,
@@ -15,6 +32,7 @@ from tests.sim.schedules.full import (
     collect_all,
     filled,
     filled_beside_an_old_entry,
+    filled_by_catching_up,
     filled_with_undecided,
 )
 
@@ -91,3 +109,66 @@ def test_full_replicas_decide_on_an_entry_that_they_take_in_no_more_for_who_read
     assert isinstance(items, Done)
     assert len(items.result) == ROOM + 2
     hand.judge()
+
+
+@pytest.mark.parametrize("look", [QueueSize(QUEUE), Peek(QUEUE)])
+def test_full_replicas_decide_on_an_item_that_they_take_in_no_more_for_who_looks(look: Operation) -> None:
+    hand = filled_beside_an_old_entry(Enqueue(QUEUE, (OLD,)))
+    hand.start("f3", look, "look")
+    hand.settle()
+    assert isinstance(hand.outcomes["look"], Done)
+    hand.judge()
+
+
+def test_a_full_replica_accepts_what_it_has_not_promised_for_who_reads() -> None:
+    """The promises are those of r1 and r2; then r1 is cut off, and r3 is met in its place."""
+    hand = filled_beside_an_old_entry()
+    hand.start("f3", Read(LONELY), "read")
+    hand.go_until(Accept, "f3", "r1", "r2")
+    for packet in hand.of("f3"):
+        if not isinstance(packet.send.request, Accept):
+            hand.packets.remove(packet)
+    hand.finish("read", "f3", "r2", "r3")
+    assert hand.outcomes["read"] == Done(OLD, "Get/Ok", frozenset({"r2", "r3"}))
+    assert hand.replicas["r3"].store.state(LONELY) is not None
+    hand.judge()
+
+
+def test_callers_who_try_again_and_again_keep_no_reader_from_an_answer_where_replicas_are_full() -> None:
+    """What they want has no room; what the reader needs has, and is decided by itself."""
+    hand = filled_beside_an_old_entry()
+    refused = CompareAndSet(LONELY, NEW, OLD)
+    assert hand.beside("busy", Read(LONELY), "read", others=refused) == Done(
+        OLD, "Get/Ok", frozenset({"r1", "r2"})
+    )
+
+
+def test_callers_who_try_again_and_again_keep_no_deletion_from_being_decided_where_replicas_are_full() -> (
+    None
+):
+    hand, key = filled_with_undecided(), "dictionary/d/r1n0"
+    kept = hand.beside("busy", CollectTombstone(key), "collect", others=PutIfAbsent(key, NEW))
+    assert isinstance(kept, Done)
+
+
+def test_what_was_caught_up_on_leaves_room_to_decide_on_deletions_of_which_each_replica_lacks_some() -> None:
+    hand = filled_by_catching_up()
+    stores = [replica.store for replica in hand.replicas.values()]
+    assert [len(store.objects()) for store in stores] == [ROOM + 3] * 5
+    for _ in range(UNDECIDED_ROUNDS):
+        collect_all(hand)
+    assert [store.objects() for store in stores] == [[]] * 5
+
+
+def test_a_full_replica_catches_up_on_what_was_decided_as_on_what_was_stored() -> None:
+    hand = Played(capacity=Capacity(objects_max=ROOM))
+    for number in range(ROOM + 1):
+        hand.ask("f1", PutIfAbsent(f"dictionary/d/{number}", OLD))
+        hand.carry_commits("f1", *hand.replicas)
+    for replica in ("r1", "r2"):
+        hand.replicas[replica].capacity = UNBOUNDED
+    hand.at("f2", PutIfAbsent(KEY, OLD), "r1", "r2")
+    hand.carry_commits("f2", "r1", "r2")
+    hand.catch_up("r3", "r1")
+    assert hand.replicas["r3"].store.state(KEY) is not None
+    hand.be_level()

@@ -237,7 +237,7 @@ def test_tombstones_count_from_the_end_of_the_retry_window_until_they_are_gone(
     run(pruning, 33)
     assert tombstones.waiting() == Waiting(0, None, ())
     run(pruning, 34)
-    tombstones.tried("dictionary/d/kept", frozenset({"r3"}))
+    tombstones.asked(frozenset({"r3"}))
     assert tombstones.waiting() == Waiting(3, at(0), ("r3",))
     store.apply([Forget("dictionary/d/forgotten", at(0))])
     put(store, 34, "dictionary/d/revived")

@@ -350,7 +350,7 @@ def test_where_a_replica_has_something_newer_by_then_the_deletion_is_kept() -> N
 def test_a_deletion_that_is_in_the_log_is_decided_first() -> None:
     stage = burying()
     stage.answer_all(shown(*complete(DELETION)), *REPLICAS)
-    assert [asked.command for asked in stage.commands] == [FoldCommand()]
+    assert [asked.command for asked in stage.commands] == [FoldCommand(forgets=True)]
     stage.decide(None)
     stage.answer_all(holding(is_old=False), "r1", "r2")
     stage.answer("r3", shown(*complete(DELETION)))
@@ -451,7 +451,7 @@ def test_what_one_alone_has_accepted_is_decided_first() -> None:
     stage = burying(QUEUE)
     stage.answer("r1", nothing_decided(NOTHING_AT, is_old=False, committed=NO_BALLOT))
     stage.answer_all(Collected(Status()), "r2", "r3")
-    assert [asked.command for asked in stage.commands] == [ConfirmCommand()]
+    assert [asked.command for asked in stage.commands] == [ConfirmCommand(forgets=True)]
 
 
 def test_what_was_decided_on_nothing_stays_while_an_item_waits() -> None:
