@@ -15,6 +15,8 @@ class Waiting(NamedTuple):
 
     keys: int
     oldest: Timestamp | None
+    newest: Timestamp | None
+    """One that is ahead of time, as after clocks were ahead, is kept until time has come there."""
     held_up_by: tuple[str, ...]
 
 
@@ -54,6 +56,7 @@ class Tombstones:
 
     def waiting(self) -> Waiting:
         """The figures now; a walk over what the janitor holds in memory, no question to the store."""
-        oldest = min(self._ended.values(), default=None)
+        ended = self._ended.values()
+        oldest, newest = min(ended, default=None), max(ended, default=None)
         held_up_by = self._silent.union(*set(self._full.values()))
-        return Waiting(len(self._ended), oldest, tuple(sorted(held_up_by)) if self._ended else ())
+        return Waiting(len(ended), oldest, newest, tuple(sorted(held_up_by)) if ended else ())

@@ -42,12 +42,14 @@ class Tombstones(Struct, frozen=True):
     waiting: int
     oldest_s: float | None
     held_up_by: tuple[str, ...]
+    ahead_s: float = 0.0
 
     @property
     def told(self) -> str:
         """How many there are and for how long, in words."""
-        age = "" if self.oldest_s is None else f", the oldest for {self.oldest_s:.0f} s"
-        return f"{self.waiting} deleted {'key' if self.waiting == 1 else 'keys'}{age}"
+        age = f", the oldest for {self.oldest_s:.0f} s" if self.oldest_s else ""
+        ahead = f", some for {self.ahead_s:.0f} s yet, for clocks were ahead of time" if self.ahead_s else ""
+        return f"{self.waiting} deleted {'key' if self.waiting == 1 else 'keys'}{age}{ahead}"
 
 
 class CatchUp(Struct, frozen=True):

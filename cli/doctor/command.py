@@ -207,7 +207,8 @@ def stored_checks(answers: list[Found]) -> Iterator[Check]:
     far = [f"{id}: {ahead_s:.0f} s" for id, ahead_s in ahead.items() if ahead_s > STORED_AHEAD_MAX_S]
     fix = (
         "see that the clocks are right; if they were ahead before, nothing is to be done: the objects that were changed then keep "
-        "their order by counting on, and writes to any object ask the replicas first until time has come there"
+        "their order by counting on, and writes to any object ask the replicas first until time has come there; keys of then that are "
+        "deleted count for --objects-max until then"
     )
     found = f"ahead of the clocks at {', '.join(far)}" if far else "none ahead of the clocks"
     yield Check("stored timestamps", not far, found, fix, needed=False)

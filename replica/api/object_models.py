@@ -184,6 +184,10 @@ class WaitingTombstones(BaseModel):
     oldest_s: float | None = Field(
         description="Seconds since the oldest of these deletions; null without any", examples=[4.5]
     )
+    ahead_s: float = Field(
+        description="How far the newest is ahead of time, as after clocks were ahead: it is kept until time has come there. 0 where none is",
+        examples=[0.0],
+    )
     held_up_by: list[str] = Field(
         description="The replicas that did not confirm when this one last asked them, or had no room for one of these; empty when none waits",
         examples=[["r3"]],
@@ -229,7 +233,7 @@ class ReplicaStatus(BaseModel):
         ],
     )
     tombstones: WaitingTombstones | None = Field(
-        examples=[{"waiting": 1, "oldest_s": 4.5, "held_up_by": ["r3"]}]
+        examples=[{"waiting": 1, "oldest_s": 4.5, "ahead_s": 0.0, "held_up_by": ["r3"]}]
     )
     catch_up: dict[str, CatchUpStatus] = Field(
         description="By other replica", examples=[{"r2": {"lag": 0, "age_s": 0.8, "entries": 0}}]

@@ -56,4 +56,10 @@ def _catch_up(lag: Lag) -> CatchUp:
 
 def _tombstones(waiting: Waiting, now_us: int) -> dict[str, Any]:
     oldest_s = None if waiting.oldest is None else max(0.0, (now_us - wall_us(waiting.oldest)) / 1e6)
-    return {"waiting": waiting.keys, "oldest_s": oldest_s, "held_up_by": waiting.held_up_by}
+    ahead_s = 0.0 if waiting.newest is None else max(0.0, (wall_us(waiting.newest) - now_us) / 1e6)
+    return {
+        "waiting": waiting.keys,
+        "oldest_s": oldest_s,
+        "ahead_s": ahead_s,
+        "held_up_by": waiting.held_up_by,
+    }

@@ -17,6 +17,7 @@ from ....adts.plain_class import OK, BadClass, call_text
 from ....adts.specification import Kind, Response
 from ....adts.types.catalogue import adt_of
 from ....api_specs.limits import STATE_BYTES_MAX
+from ....api_specs.problems import LIMITS
 from ....api_specs.values import is_deeper, text_bytes, work_bytes
 from ..core.rounds import Event, Task
 from ..core.values import Done, Invoke
@@ -25,7 +26,7 @@ from ..decisions.own_transitions import result_bytes
 from ..decisions.transitions import FoldCommand, InvokeCommand
 from . import observe
 from .blind import NOBODY, Blind
-from .context import Machine, OutcomeSteps, decide
+from .context import Machine, OperationFailed, OutcomeSteps, decide
 
 FOLD_EVERY: Final = 512
 """One in so many stored calls has the log's calls run, so that about as many lie there where nobody looks; of large ones,"""
@@ -44,13 +45,20 @@ def invoke(operation: Invoke, task: Task, machine: Machine) -> OutcomeSteps:
     name = operation.invocation.operation
     if (text := stored_text(operation, machine)) is not None:
         return (yield from _store(operation, text, task, machine))
-    if not operation.key and (adt_of(operation.object), name) not in machine.changing:
-        seen = yield from _look(operation, task, machine)
-        if seen is not None:
-            response, answered = seen
-            return Done(response, f"{name}/{response.condition}", answered)
+    may_look = not operation.key and (adt_of(operation.object), name) not in machine.changing
+    if may_look and (seen := (yield from _look(operation, task, machine))) is not None:
+        return seen
     command = InvokeCommand(operation.type, operation.invocation, decision_id(name, operation.key))
-    verdict = yield from decide(operation.object, command, task, machine)
+    try:
+        verdict = yield from decide(operation.object, command, task, machine)
+    except OperationFailed as refused:
+        if not may_look or refused.outcome.reason not in LIMITS:
+            raise
+        # Full replicas have more room to settle what is there than for what may change it.
+        yield from decide(operation.object, FoldCommand(operation.type), task, machine)
+        if (seen := (yield from _look(operation, task, machine))) is None:
+            raise
+        return seen
     return Done(verdict.result, f"{name}/{verdict.result.condition}", verdict.answered)
 
 
@@ -91,10 +99,8 @@ def _store(operation: Invoke, text: Value, task: Task, machine: Machine) -> Outc
     return outcome
 
 
-def _look(
-    operation: Invoke, task: Task, machine: Machine
-) -> Generator[float, Event, tuple[Response, frozenset[str]] | None]:
-    """The response and who showed the state; None where that is large or not decided yet, where calls lie in the log, or where this one
+def _look(operation: Invoke, task: Task, machine: Machine) -> Generator[float, Event, Done | None]:
+    """The response from what is decided; None where that is large or not decided yet, where calls lie in the log, or where this one
     changes the state, or cannot be run."""
     choice = machine.choice_of(operation.object)
     cache = machine.cache_of(operation.object)  # Held: the front end forgets what is idle and nobody holds.
@@ -115,7 +121,9 @@ def _look(
     if after != before:
         machine.changing.add((adt_of(operation.object), operation.invocation.operation))
         return None
-    return None if result_bytes(response) > machine.limits.value_bytes_max else (response, answered)
+    if result_bytes(response) > machine.limits.value_bytes_max:
+        return None
+    return Done(response, f"{operation.invocation.operation}/{response.condition}", answered)
 
 
 def _is_large(operation: Invoke, state: Value | None) -> bool:

@@ -6,6 +6,7 @@ Owns how they are filled, and a janitor's round. It must not know what is to com
 from itertools import combinations
 from typing import Final
 
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from quorate.adts.log import Value
@@ -87,11 +88,13 @@ def _delete_alone(hand: Played) -> None:
             hand.vanish(front)
 
 
-def filled_beside_an_old_entry(lonely: Operation = LONELY_PUT) -> Played:
+def filled_beside_an_old_entry(
+    lonely: Operation = LONELY_PUT, types: dict[str, str] | UnsetType = UNSET
+) -> Played:
     """r1 alone has an entry, by this operation. The others have forgotten a key since, so that they take that entry in no more; and are full of what
     decisions made, a tenth beyond their bound."""
-    hand = Played(capacity=Capacity(objects_max=ROOM))
-    hand.start("gone", lonely, "gone")
+    hand = Played(capacity=Capacity(objects_max=ROOM), types=types)
+    hand.start("gone", lonely, "gone", is_noted=types is UNSET)
     hand.reach("gone", "r1")
     hand.vanish("gone")
     hand.ask("f1", Write(LIVE, OLD))

@@ -3,6 +3,7 @@
 import pytest
 
 from quorate.adts.log import Value
+from quorate.adts.specification import Response
 from quorate.api_specs.limits import Capacity
 from quorate.api_specs.messages import Accept
 from quorate.client_sdk.protocol.core.values import (
@@ -35,6 +36,7 @@ from tests.sim.schedules.full import (
     filled_by_catching_up,
     filled_with_undecided,
 )
+from tests.sim.schedules.test_what_a_plan_rests_on import call
 
 NEW = Value('"new"')
 KEY = "dictionary/d/new"
@@ -118,6 +120,19 @@ def test_full_replicas_decide_on_an_item_that_they_take_in_no_more_for_who_looks
     hand.settle()
     assert isinstance(hand.outcomes["look"], Done)
     hand.judge()
+
+
+def test_full_replicas_decide_on_a_stored_call_that_they_take_in_no_more_for_who_looks() -> None:
+    """A call that changes nothing is not known for one before it is decided; where that has no room, what is stored is settled, and looked at."""
+    hand = filled_beside_an_old_entry(call("add", "a"), {"cart": "x:Notes"})
+    hand.start("f3", call("show"), "show", is_noted=False)
+    hand.start("f4", call("add", "b", key="k"), "refused", is_noted=False)
+    hand.settle()
+    shown, refused = hand.outcomes["show"], hand.outcomes["refused"]
+    assert isinstance(shown, Done)
+    assert shown.result == Response("Ok", ("a",))
+    assert isinstance(refused, Failed)
+    assert refused.reason == "too-many-objects"
 
 
 def test_a_full_replica_accepts_what_it_has_not_promised_for_who_reads() -> None:

@@ -38,6 +38,11 @@ def test_missing_code_and_deleted_keys_are_told(capsys: pytest.CaptureFixture[st
     assert "r3 waits to forget 2 deleted keys, the oldest for 5 s; held up by r1." in told
 
 
+def test_deleted_keys_of_a_time_when_clocks_were_ahead_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    told = shown(capsys, ready("r1", tombstones=Tombstones(2, 0.0, (), 1757.4)))
+    assert "r1 waits to forget 2 deleted keys, some for 1757 s yet, for clocks were ahead of time." in told
+
+
 def test_where_all_is_well_nothing_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     _show([ready("r1", catch_up={"r2": CatchUp(3, BEHIND_S - 1)})])
     out = capsys.readouterr().out

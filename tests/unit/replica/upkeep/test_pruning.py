@@ -235,22 +235,22 @@ def test_tombstones_count_from_the_end_of_the_retry_window_until_they_are_gone(
     store.commit()
     run(pruning, 2)
     run(pruning, 33)
-    assert tombstones.waiting() == Waiting(0, None, ())
+    assert tombstones.waiting() == Waiting(0, None, None, ())
     run(pruning, 34)
     tombstones.asked(frozenset({"r3"}))
-    assert tombstones.waiting() == Waiting(3, at(0), ("r3",))
+    assert tombstones.waiting() == Waiting(3, at(0), at(2), ("r3",))
     store.apply([Forget("dictionary/d/forgotten", at(0))])
     put(store, 34, "dictionary/d/revived")
     store.commit()
     assert pruning.ended(store, 34, 10) == ["dictionary/d/kept"]
-    assert tombstones.waiting() == Waiting(1, at(2), ("r3",))
+    assert tombstones.waiting() == Waiting(1, at(2), at(2), ("r3",))
     pruning.again(store, "dictionary/d/kept", 34, AGAIN)
     again_s = 34 + DOCUMENT.memory_s * AGAIN
     assert pruning.ended(store, again_s - 1, 10) == []
     assert pruning.ended(store, again_s, 10) == ["dictionary/d/kept"], "it is tried again a window later"
     store.apply([Forget("dictionary/d/kept", at(2))])
     pruning.again(store, "dictionary/d/kept", 64, AGAIN)
-    assert tombstones.waiting() == Waiting(0, None, ()), "nothing waits, so nobody holds anything up"
+    assert tombstones.waiting() == Waiting(0, None, None, ()), "nothing waits, so nobody holds anything up"
 
 
 def test_tombstones_of_an_earlier_run_count_too(store: Store, run: Callable[[Pruning, float], bool]) -> None:
@@ -261,7 +261,7 @@ def test_tombstones_of_an_earlier_run_count_too(store: Store, run: Callable[[Pru
     pruning = pruning_of(tombstones)
     run(pruning, 100)
     run(pruning, 132)
-    assert tombstones.waiting() == Waiting(1, at(0), ())
+    assert tombstones.waiting() == Waiting(1, at(0), at(0), ())
 
 
 def test_round_looks_at_a_bounded_number_of_tombstones(
