@@ -32,8 +32,8 @@ DECIDED_PERCENT: Final = 10
 """So far beyond the bounds go decisions that make a value larger, and those on objects that the replica lacks, for others may hold their
 entries, and these are to be taken out."""
 REPAIRED_PERCENT: Final = 25
-"""So far goes what others hold: entries that are written back, what was decided, and decisions that settle what there is. A reader who may do
-none of this has no answer, and could not even see what to delete."""
+"""So far goes what others hold: entries that are written back, and decisions that settle what there is. A reader who may do
+neither has no answer, and could not even see what to delete."""
 FORGOTTEN_PERCENT: Final = 50
 """So far goes what makes room, also where all that has taken it: deletions in objects that it has, decisions by which deletions are to be
 forgotten, and the news that an object came to nothing, which all replicas must hold before they forget it."""
@@ -119,7 +119,7 @@ def _deletes(request: Append, store: Holds) -> bool:
 
 
 def _percent_beyond(request: Accept | Collect | Commit) -> int:
-    purpose = "settle" if isinstance(request, Commit) else request.purpose
+    purpose = "change" if isinstance(request, Commit) else request.purpose
     if purpose == "forget" or _makes_room(request):
         return FORGOTTEN_PERCENT
     return REPAIRED_PERCENT if purpose == "settle" else DECIDED_PERCENT

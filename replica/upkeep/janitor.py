@@ -15,6 +15,7 @@ from typing import Final, Protocol
 from ...api_specs.problems import LIMITS
 from ...client_sdk.protocol.core.values import YOUNG, CollectTombstone, Done, Failed, Outcome
 from ...client_sdk.protocol.front_end import NOT_BEGUN
+from ...client_sdk.protocol.operations.context import NO_TURN
 from ...gc.pruning import AGAIN, SOON, Pruning
 from ..logs.throttle import Troubles
 from ..protocol.capacity import alarm, shares
@@ -31,6 +32,9 @@ BATCH_FIRST: Final = 8
 BATCH_MAX: Final = 128
 """Deletions of a batch: other work of the store waits while it looks at them."""
 COLLECT_DEADLINE_S: Final = 2.0
+
+_NOT_ASKED: Final = (NOT_BEGUN, NO_TURN)
+"""How a collection ends for which no replica was asked."""
 
 _log = logging.getLogger(__name__)
 
@@ -134,7 +138,7 @@ class Janitor(Background):
 
     def _unanswered(self, outcome: Outcome) -> frozenset[str]:
         """The replicas that gave no useful answer, of those that were asked."""
-        if not isinstance(outcome, Failed) or outcome == NOT_BEGUN:
+        if not isinstance(outcome, Failed) or outcome in _NOT_ASKED:
             return frozenset()
         return frozenset(self._member.document.votes) - outcome.answered
 
@@ -145,11 +149,14 @@ class Janitor(Background):
         for name, windows in waits.items():
             self._pruning.again(store, name, now_s, windows)
         tombstones = self._member.tombstones
-        asked = {name: outcome for name, outcome in outcomes.items() if outcome != NOT_BEGUN}
+        asked = {name: outcome for name, outcome in outcomes.items() if outcome not in _NOT_ASKED}
         if asked:
             tombstones.asked(silent)
         for name, outcome in asked.items():
-            tombstones.offered(name, self._unanswered(outcome) if _met_bound(outcome) else frozenset())
+            if isinstance(outcome, Done):
+                tombstones.offered(name, frozenset())
+            elif _met_bound(outcome):
+                tombstones.offered(name, self._unanswered(outcome))
 
     def _turns(self) -> float:
         """Of a window each, by the wall clock, which replicas share as far as they accept each other's timestamps."""

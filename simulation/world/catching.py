@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ...api_specs.messages import Batch, Changed, Changes, Collected, Reply, Request
 from ...replica.protocol import catch_up
-from ...replica.protocol.capacity import REPAIRED_PERCENT
+from ...replica.protocol.capacity import DECIDED_PERCENT, REPAIRED_PERCENT
 from ...replica.protocol.catch_up import Lack, Progress
 from ...replica.protocol.log import Effect, Log, PutRows, PutState
 from ...timestamps.ballot import NO_BALLOT, Ballot, term_of
@@ -224,6 +224,7 @@ def _lacking(name: str, source: "ReplicaNode", target: "ReplicaNode") -> "list[T
     # 3900001093).
     if told.ended() is not None and max(term_of(told.committed), told.horizon) <= floor:
         return [*owed]  # It has ended there, or ended and begun anew: what was decided before is over.
-    if told.committed == told.accepted and committed < told.committed:
+    has_room = state is not None or not target.replica.is_full(DECIDED_PERCENT)
+    if told.committed == told.accepted and committed < told.committed and has_room:
         return [*owed, told.committed]
     return [*owed]

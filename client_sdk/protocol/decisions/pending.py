@@ -111,8 +111,8 @@ class Batches:
         self._cache: Final = cache
         self.latest: list[PendingCommand] = []
         """The batch that was taken last."""
-        self.apart: list[PendingCommand] = []
-        """Of that batch: those that are to be the next one."""
+        self.first: list[PendingCommand] = []
+        """Those that are to be the next one, as far as they still wait."""
 
     def next(self, task: Task) -> Generator[float, Event, list[PendingCommand]]:
         """The next batch; empty when nobody asks any more.
@@ -120,9 +120,9 @@ class Batches:
         The callers of a batch of several were just told, and most of them ask again. They may do so first: else two halves
         of all callers would take terms, and each decision serve one of them.
         """
-        apart, self.apart = [each for each in self.apart if each in self._waiting], []
-        if apart:
-            self.latest = self._together(apart)
+        first, self.first = [each for each in self.first if each in self._waiting], []
+        if first:
+            self.latest = first[:COMMANDS_MAX]
             return self.latest
         if len(self.latest) > 1:
             until_s = task.now.mono_s + SOON_S

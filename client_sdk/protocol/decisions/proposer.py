@@ -6,7 +6,7 @@ which the next collect rides.
 """
 
 from collections.abc import Callable, Generator, Sequence
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, get_args
 
 from msgspec import UNSET
 
@@ -42,6 +42,18 @@ LOSSES_MAX: Final = 6
 DecideSteps = Generator[float, Event, None]
 
 
+_PURPOSES: Final = get_args(Purpose)
+"""The later one goes further beyond a replica's bounds."""
+
+
+class _GivesWay(Exception):
+    """These are to be decided first."""
+
+    def __init__(self, to: list[PendingCommand]) -> None:
+        super().__init__()
+        self.to: Final = to
+
+
 class Machine(DecidingMachine, ForwardingMachine, Protocol):
     """What a proposer and its forwarding need of the front end around them."""
 
@@ -72,8 +84,8 @@ class Proposer:
         """Of what has a state: entries that were known after the look before the latest, if that showed a quorum's logs whole."""
         self._proposed: tuple[Ballot, list[tuple[PendingCommand, Any]]] | None = None
         """An accept whose fate is not known yet, and what it grants."""
-        self._purpose: Purpose = "change"
-        """Of those for whom the latest look was made."""
+        self._batch: list[PendingCommand] = []
+        """Those whom the decision at hand is for."""
         self._losses = 0
         self._round_s = 0.0
         """How long the latest round took until its quorum had answered."""
@@ -102,6 +114,8 @@ class Proposer:
             try:
                 yield from self._decide(task, batch)
                 self._losses = 0
+            except _GivesWay as given:
+                self.batches.first = given.to
             except TermLost:
                 self._term = None
                 self._machine.count("terms lost")
@@ -109,19 +123,22 @@ class Proposer:
                 yield from self._back_off(task)
             except Expired as expired:
                 self._term = None
-                for asked in self._ended_by(expired, batch):
+                for asked in batch:
                     self._finish(asked, CommandResult(failed=expired.outcome(is_unknown=asked.is_in_doubt)))
-        # It holds the values that were decided, and this proposer: neither would be freed for long.
-        self._round = None
+        # They hold the values that were decided, and this proposer: neither would be freed for long.
+        self._round, self._batch = None, []
 
-    def _ended_by(self, expired: Expired, batch: list[PendingCommand]) -> list[PendingCommand]:
-        """Those that come to nothing with their batch. Where replicas had no room for that, what may go further beyond their bounds is decided
-        next, by itself: callers who try again and again would keep readers from an answer, and deletions from being forgotten."""
-        if expired.limit is None:
-            return batch
-        purpose = purpose_of([asked.command for asked in batch])
-        self.batches.apart = [asked for asked in batch if purpose_of([asked.command]) != purpose]
-        return [asked for asked in batch if asked not in self.batches.apart]
+    @property
+    def _purpose(self) -> Purpose:
+        return purpose_of([asked.command for asked in self._batch])
+
+    def _give_way(self) -> None:
+        """Raises _GivesWay to those who may go further beyond the bounds of a replica that has refused these: callers who try again and again, or wait
+        for one that is down, would keep readers from an answer, and deletions from being forgotten."""
+        own = _PURPOSES.index(self._purpose)
+        further = [asked for asked in self.asked if _PURPOSES.index(purpose_of([asked.command])) > own]
+        if further:
+            raise _GivesWay(further)
 
     def _late(self, batch: list[PendingCommand], now: Now) -> list[PendingCommand]:
         """Those that come too late, as where this process was stopped and their operations have not heard yet. They must not go along with
@@ -141,6 +158,7 @@ class Proposer:
 
     def _decide(self, task: Task, batch: list[PendingCommand]) -> DecideSteps:
         """One decision, for as many of the batch as the view can answer."""
+        self._batch = batch
         plan = yield from self._find_plan(task, batch)
         if plan is None and self._proposed is not None:
             if not self._cache.is_decided:
@@ -295,7 +313,7 @@ class Proposer:
 
     def _collect(self, task: Task, commands: list[Command]) -> DecideSteps:
         """Promises, fences and logs of an initial quorum, read after this call began; and after what was thrown away meanwhile."""
-        lives, self._purpose = -1, purpose_of(commands)
+        lives = -1
         while lives != self._cache.lives:
             lives = self._cache.lives
             yield from self._look(task, commands)
@@ -307,12 +325,13 @@ class Proposer:
         if not self._is_overwritten:
             self._windows.trim(wanted)
         fence = self._stamp = self._fence_wanted(wanted)
+        purpose = self._purpose
 
         def request(replica: str) -> Collect:
             source, horizon = self._machine.payload_source(), self._cache.summary.horizon
             window = self._windows.at(replica, wanted, horizon, source)
             ballot, fence_next = self._current.ballot(0), wanted if self._is_queue else 0
-            known, purpose = self._cache.ballot, self._purpose
+            known = self._cache.ballot
             return Collect(self._cache.name, ballot, fence, fence_next, window, known, purpose=purpose)
 
         round_ = self._round = Gathering(task, request, self._choice.votes)
@@ -328,7 +347,11 @@ class Proposer:
                 else:
                     self._current.grant(replica, reply)
                     fresh.add(replica)
-            return self._initial.is_met_by(fresh)
+            if self._initial.is_met_by(fresh):
+                return True
+            if round_.limit is not None:
+                self._give_way()
+            return False
 
         yield from self._timed(task, round_, has_quorum)
 
@@ -371,10 +394,11 @@ class Proposer:
         ballot, name = self._current.ballot(), self._cache.name
         # Only for logs that keep it: it holds all values taken, and those of many callers may be more than one message.
         event = "; ".join(map(_told, plan.events)) if self._keeps_events else ""
+        purpose = self._purpose
 
         def request(replica: str) -> Accept:
             then = self._next_collect(replica, ballot, plan, wanted)
-            return Accept(name, ballot, plan.summary, event, then, self._purpose)
+            return Accept(name, ballot, plan.summary, event, then, purpose)
 
         round_ = self._round = Gathering(task, request, self._choice.votes)
         accepted: set[str] = set()

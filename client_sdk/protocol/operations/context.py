@@ -1,7 +1,7 @@
 """Asking an object's proposer, and what operations need of the front end around them. Pure."""
 
 from collections.abc import Generator
-from typing import Protocol
+from typing import Final, Protocol
 
 from msgspec.structs import replace
 
@@ -20,6 +20,9 @@ from ..decisions.pending import CommandResult, PendingCommand, places_of
 from ..decisions.transitions import Command, RepairCommand
 
 OutcomeSteps = Generator[float, Event, Outcome]
+
+
+NO_TURN: Final = Failed("unavailable", "it waited for its turn, and nothing was done", definite=True)
 
 
 class OperationFailed(Exception):
@@ -106,9 +109,7 @@ def decide(
     places, cache = machine.places, machine.cache_of(name)
     size = places_of(command, cache)
     if not (yield from places.take(task, size)):
-        raise OperationFailed(
-            Failed("unavailable", "it waited for its turn, and nothing was done", definite=True)
-        )
+        raise OperationFailed(NO_TURN)
     cache.asking += 1
     try:
         return (yield from _verdict(name, command, task, machine, is_here=is_here))

@@ -9,11 +9,13 @@ from quorate.api_specs.messages import Accept
 from quorate.client_sdk.protocol.core.values import (
     CollectTombstone,
     CompareAndSet,
+    Dequeue,
     Done,
     Enqueue,
     Failed,
     Items,
     Operation,
+    Outcome,
     Peek,
     PutIfAbsent,
     QueueSize,
@@ -149,13 +151,18 @@ def test_a_full_replica_accepts_what_it_has_not_promised_for_who_reads() -> None
     hand.judge()
 
 
-def test_callers_who_try_again_and_again_keep_no_reader_from_an_answer_where_replicas_are_full() -> None:
-    """What they want has no room; what the reader needs has, and is decided by itself."""
+@pytest.mark.parametrize("down", [[], ["r3"]])
+def test_callers_who_try_again_and_again_keep_no_reader_from_an_answer_where_replicas_are_full(
+    down: list[str],
+) -> None:
+    """What they want has no room, and waits for who is down; what the reader needs has, and is decided first."""
     hand = filled_beside_an_old_entry()
-    refused = CompareAndSet(LONELY, NEW, OLD)
+    hand.down.update(down)
+    refused, begun_us = CompareAndSet(LONELY, NEW, OLD), hand.now_us
     assert hand.beside("busy", Read(LONELY), "read", others=refused) == Done(
         OLD, "Get/Ok", frozenset({"r1", "r2"})
     )
+    assert hand.now_us - begun_us < 1_000_000
 
 
 def test_callers_who_try_again_and_again_keep_no_deletion_from_being_decided_where_replicas_are_full() -> (
@@ -175,7 +182,8 @@ def test_what_was_caught_up_on_leaves_room_to_decide_on_deletions_of_which_each_
     assert [store.objects() for store in stores] == [[]] * 5
 
 
-def test_a_full_replica_catches_up_on_what_was_decided_as_on_what_was_stored() -> None:
+def test_a_full_replica_owes_no_decision_on_what_it_has_no_room_for_until_it_has_some() -> None:
+    """Decisions on what it lacks go a tenth beyond its bound, whoever brings them; more of them would take the room of readers."""
     hand = Played(capacity=Capacity(objects_max=ROOM))
     for number in range(ROOM + 1):
         hand.ask("f1", PutIfAbsent(f"dictionary/d/{number}", OLD))
@@ -183,7 +191,45 @@ def test_a_full_replica_catches_up_on_what_was_decided_as_on_what_was_stored() -
     for replica in ("r1", "r2"):
         hand.replicas[replica].capacity = UNBOUNDED
     hand.at("f2", PutIfAbsent(KEY, OLD), "r1", "r2")
-    hand.carry_commits("f2", "r1", "r2")
+    hand.carry_commits("f2", *hand.replicas)
+    hand.catch_up("r3", "r1")
+    assert hand.replicas["r3"].store.state(KEY) is None
+    hand.be_level()
+    hand.replicas["r3"].capacity = UNBOUNDED
     hand.catch_up("r3", "r1")
     assert hand.replicas["r3"].store.state(KEY) is not None
     hand.be_level()
+
+
+def test_who_looks_goes_a_quarter_beyond_a_bound_and_no_further() -> None:
+    hand = filled_beside_an_old_entry(Enqueue(QUEUE, (OLD,)))
+    for replica in ("r2", "r3"):
+        hand.replicas[replica].capacity = Capacity(objects_max=8)
+    hand.start("f3", Peek(QUEUE), "peek")
+    hand.settle()
+    peek = hand.outcomes["peek"]
+    assert isinstance(peek, Failed)
+    assert peek.reason == "too-many-objects"
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "ends"), [(Dequeue(QUEUE), Peek(QUEUE), Done), (Peek(QUEUE), Dequeue(QUEUE), Failed)]
+)
+def test_what_an_owner_asks_for_counts_and_not_what_it_asked_for_before(
+    first: Operation, then: Operation, ends: type[Outcome]
+) -> None:
+    """It accepts without another look. r3, which lacks the queue, has room for what a reader needs, and for nothing else."""
+    hand = Played()
+    for number in range(ROOM + 1):
+        hand.ask("f0", PutIfAbsent(f"dictionary/d/{number}", OLD))
+        hand.carry_commits("f0", *hand.replicas)
+    hand.at("f1", Enqueue(QUEUE, (OLD,) * 20), "r1", "r2")
+    hand.replicas["r3"].capacity = Capacity(objects_max=ROOM)
+    for number in range(3):
+        hand.start("f2", first, f"first {number}")
+        hand.finish(f"first {number}", "f2", "r1", "r2")
+    hand.drop("f2")
+    hand.lazies.clear()
+    hand.start("f2", then, "then")
+    hand.finish("then", "f2", "r1", "r3")
+    assert isinstance(hand.outcomes["then"], ends)

@@ -16,6 +16,7 @@ from quorate.api_specs.limits import Limits
 from quorate.api_specs.messages import Append
 from quorate.client_sdk.protocol.core.values import YOUNG, CollectTombstone, Done, Failed, Outcome
 from quorate.client_sdk.protocol.front_end import NOT_BEGUN
+from quorate.client_sdk.protocol.operations.context import NO_TURN
 from quorate.gc.pruning import AGAIN, SOON
 from quorate.replica.data_folder.identity import open_folder
 from quorate.replica.service.embedded import embedded_front_end
@@ -228,7 +229,7 @@ async def test_what_was_not_begun_says_nothing_of_other_replicas(member: Member)
     """As where this machine stood still."""
     janitor = Janitor(member, Slow())
     silent = Failed("unavailable", "too few", definite=True)
-    assert janitor._unanswered(NOT_BEGUN) == frozenset()
+    assert janitor._unanswered(NOT_BEGUN) == janitor._unanswered(NO_TURN) == frozenset()
     assert janitor._unanswered(silent) == {"r1"}
 
 
@@ -292,22 +293,37 @@ async def test_a_round_offers_all_that_is_due_but_few_while_a_replica_is_silent(
 async def test_who_held_up_one_object_is_named_though_others_were_confirmed_after_it(
     member: Member, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Picky:
-        """A front end for which r1 has no room for the first key."""
+    class Told:
+        """A front end that says this of each collection in turn."""
 
         async def run(self, operation: CollectTombstone, deadline_s: float) -> Outcome:
             """See FrontEnd."""
-            if operation.object == "dictionary/d/0":
-                return Failed("too-many-objects", "no room", definite=True, answered=frozenset())
-            return Done(False, "Collect/Kept", frozenset({"r1"}))
+            return outcomes.pop(0)
 
-    janitor, batches = Janitor(member, Picky()), [["dictionary/d/0"], ["dictionary/d/1"], []]
+    janitor, key, other = Janitor(member, Told()), "dictionary/d/0", "dictionary/d/1"
+    full = Failed("too-many-objects", "no room", definite=True)
+    silent = Failed("unavailable", "too few", definite=True)
+    kept = Done(False, "Collect/Kept", frozenset({"r1"}))
+    outcomes: list[Outcome] = []
     await with_deletions(member, 2)
-    monkeypatch.setattr(janitor._pruning, "ended", lambda *_: batches.pop(0))
-    monkeypatch.setattr(janitor._pruning, "is_due", lambda _: bool(batches))
-    await janitor._collect_tombstone()
-    assert not batches
-    assert await member.run(lambda _: member.tombstones.waiting().held_up_by) == ("r1",)
+
+    async def held_up_by(*batches: tuple[str, Outcome]) -> tuple[str, ...]:
+        left = [[name] for name, _ in batches]
+        outcomes[:] = [outcome for _, outcome in batches]
+        monkeypatch.setattr(janitor._pruning, "ended", lambda *_: left.pop(0))
+        monkeypatch.setattr(janitor._pruning, "is_due", lambda _: bool(left))
+        await janitor._collect_tombstone()
+        assert not left
+        return await member.run(lambda _: member.tombstones.waiting().held_up_by)
+
+    assert await held_up_by((key, full), (other, kept)) == ("r1",)
+    # What is said of silent replicas says nothing of room, nor does what was not asked.
+    assert await held_up_by((key, silent)) == ("r1",)
+    assert await held_up_by((other, kept)) == ("r1",)
+    assert await held_up_by((key, NO_TURN)) == ("r1",)
+    assert await held_up_by((key, kept)) == ()
+    assert await held_up_by((other, silent)) == ("r1",)
+    assert await held_up_by((key, kept)) == ()
 
 
 async def test_deleting_leaves_the_store_to_others_for_most_of_the_time(

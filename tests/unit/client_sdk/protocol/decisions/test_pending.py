@@ -146,6 +146,15 @@ def test_those_of_a_batch_that_were_just_told_may_ask_again_before_the_next() ->
     assert stage.result == waiting.commands
 
 
+def test_those_who_are_let_go_first_are_the_next_batch_as_far_as_they_still_wait() -> None:
+    waiting = Waiting(3)
+    gone, last = waiting.commands[1:]
+    waiting.batches.first = [last, gone]
+    waiting.commands.remove(gone)
+    assert waiting.next().result == [last]
+    assert waiting.next().result == waiting.commands
+
+
 def test_after_a_batch_of_one_nobody_is_waited_for() -> None:
     waiting = Waiting(1)
     waiting.next()
