@@ -12,7 +12,7 @@ from quorate.adts.specification import Kind, Response
 from quorate.adts.types import queue
 from quorate.client_sdk.protocol.core.log_cache import LogCache
 from quorate.client_sdk.protocol.core.rounds import Event, Task
-from quorate.client_sdk.protocol.core.values import Invoke
+from quorate.client_sdk.protocol.core.values import Done, Invoke
 from quorate.client_sdk.protocol.decisions import own_transitions, transitions
 from quorate.client_sdk.protocol.decisions.summary_builder import SummaryBuilder
 from quorate.client_sdk.protocol.operations import observe, own_calls
@@ -61,14 +61,16 @@ def run_each_from_the_decided_state() -> Planting:
     return patched(own_transitions, _invoke=invoke)
 
 
+def _ended(operation: Invoke, response: Response) -> str:
+    return f"{operation.invocation.operation}/{response.condition}"
+
+
 Looked = Callable[[Invoke, LogCache], Response | None]
 """What a look answers from what it shows, if anything."""
 
 
 def _look_that(answers: Looked) -> Planting:
-    def look(
-        operation: Invoke, task: Task, machine: Machine
-    ) -> Generator[float, Event, tuple[Response, frozenset[str]] | None]:
+    def look(operation: Invoke, task: Task, machine: Machine) -> Generator[float, Event, Done | None]:
         needed = machine.choice_of(operation.object).initial_of_kind(Kind.DECIDE)
         cache = machine.cache_of(operation.object)
         answered = yield from observe.collect(operation.object, task, machine, needed)
@@ -76,7 +78,7 @@ def _look_that(answers: Looked) -> Planting:
             response = answers(operation, cache)
         except BadClass:
             return None
-        return None if response is None else (response, answered)
+        return None if response is None else Done(response, _ended(operation, response), answered)
 
     return patched(own_calls, _look=look)
 
