@@ -77,7 +77,7 @@ class Accept(Struct, frozen=True, gc=False, tag="accept", omit_defaults=True, fo
     `event` describes the decision for logs that keep decided events (`collect = false`), as `Deq();Ok("x")`; for others it
     is empty.
     `then` is a collect of the same owner that rides along (the steady owner's next view).
-    `purpose`: as of the collect under this ballot.
+    `purpose`: as of a collect.
     """
 
     object: str

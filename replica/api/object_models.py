@@ -185,7 +185,7 @@ class WaitingTombstones(BaseModel):
         description="Seconds since the oldest of these deletions; null without any", examples=[4.5]
     )
     ahead_s: float = Field(
-        description="How far the newest is ahead of time, as after clocks were ahead: it is kept until time has come there. 0 where none is",
+        description="How far the newest is ahead of time, as after clocks were ahead: it is kept at least until time has come there. 0 where none is",
         examples=[0.0],
     )
     held_up_by: list[str] = Field(

@@ -34,7 +34,7 @@ BATCH_MAX: Final = 128
 COLLECT_DEADLINE_S: Final = 2.0
 
 _NOT_ASKED: Final = (NOT_BEGUN, NO_TURN)
-"""How a collection ends for which no replica was asked."""
+"""How a collection ends that says nothing of other replicas."""
 
 _log = logging.getLogger(__name__)
 

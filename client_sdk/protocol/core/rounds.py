@@ -164,6 +164,8 @@ class Gathering:
         """The bound that a replica refused for, if one did."""
         self._full: set[str] = set()
         """The replicas that did."""
+        self._resent: set[str] = set()
+        """Those that were asked again because they said nothing."""
         self._at_large = Counter[str]()
         """By replica, requests that may have reached it, or may still: all but those that it certainly did not act upon."""
         self._task = task
@@ -211,10 +213,16 @@ class Gathering:
         """When the next request without an answer is due again."""
         return min(self._pending.values())[0] if self._pending else float("inf")
 
+    @property
+    def lacks_room(self) -> bool:
+        """Whether a replica refused for a bound, and none of the others is about to answer: each did, or has been silent for long."""
+        return self.limit is not None and self._pending.keys() <= self._resent
+
     def resend_due(self) -> None:
         """Send again what has had no answer for its time; the wait doubles."""
         for replica, (due, delay_s) in list(self._pending.items()):
             if due <= self._task.now.mono_s:
+                self._resent.add(replica)
                 self._send(replica, max(delay_s, min(2 * delay_s, RESEND_S_MAX)))
 
     def note(self, event: Answered) -> bool:

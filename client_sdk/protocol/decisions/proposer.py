@@ -6,7 +6,7 @@ which the next collect rides.
 """
 
 from collections.abc import Callable, Generator, Sequence
-from typing import Any, Final, Protocol, get_args
+from typing import Any, Final, Literal, Protocol, get_args
 
 from msgspec import UNSET
 
@@ -115,6 +115,8 @@ class Proposer:
                 yield from self._decide(task, batch)
                 self._losses = 0
             except _GivesWay as given:
+                self._term = None
+                self._machine.count("decisions put off for want of room")
                 self.batches.first = given.to
             except TermLost:
                 self._term = None
@@ -132,13 +134,15 @@ class Proposer:
     def _purpose(self) -> Purpose:
         return purpose_of([asked.command for asked in self._batch])
 
-    def _give_way(self) -> None:
-        """Raises _GivesWay to those who may go further beyond the bounds of a replica that has refused these: callers who try again and again, or wait
-        for one that is down, would keep readers from an answer, and deletions from being forgotten."""
-        own = _PURPOSES.index(self._purpose)
-        further = [asked for asked in self.asked if _PURPOSES.index(purpose_of([asked.command])) > own]
-        if further:
-            raise _GivesWay(further)
+    def _goes_on(self, round_: Gathering) -> Literal[False]:
+        """Raises _GivesWay where replicas have no room for these, to those who may go further beyond their bounds: callers who try again and again, or
+        wait for a replica that is down, would keep readers from an answer, and deletions from being forgotten."""
+        if round_.lacks_room:
+            own = _PURPOSES.index(self._purpose)
+            further = [asked for asked in self.asked if _PURPOSES.index(purpose_of([asked.command])) > own]
+            if further:
+                raise _GivesWay(further)
+        return False
 
     def _late(self, batch: list[PendingCommand], now: Now) -> list[PendingCommand]:
         """Those that come too late, as where this process was stopped and their operations have not heard yet. They must not go along with
@@ -347,11 +351,7 @@ class Proposer:
                 else:
                     self._current.grant(replica, reply)
                     fresh.add(replica)
-            if self._initial.is_met_by(fresh):
-                return True
-            if round_.limit is not None:
-                self._give_way()
-            return False
+            return self._initial.is_met_by(fresh) or self._goes_on(round_)
 
         yield from self._timed(task, round_, has_quorum)
 
@@ -412,7 +412,7 @@ class Proposer:
                 accepted.add(replica)
                 if reply.then is not None and not reply.then.more:
                     self._current.grant(replica, reply.then)
-            return self._final.is_met_by(accepted)
+            return self._final.is_met_by(accepted) or self._goes_on(round_)
 
         yield from self._timed(task, round_, is_decided)
         self._cache.learn_decided(ballot)

@@ -108,7 +108,7 @@ _SETTLING: Final = (ConfirmCommand, FoldCommand, PeekCommand, RecoverCommand)
 
 def purpose_of(commands: Sequence[Command]) -> Purpose:
     """What a decision on all of these is for: to change something, if one of them may."""
-    if not all(isinstance(command, _SETTLING) for command in commands):
+    if not commands or not all(isinstance(command, _SETTLING) for command in commands):
         return "change"
     is_to_forget = (
         isinstance(command, (ConfirmCommand, FoldCommand)) and command.forgets for command in commands

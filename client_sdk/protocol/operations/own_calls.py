@@ -45,21 +45,33 @@ def invoke(operation: Invoke, task: Task, machine: Machine) -> OutcomeSteps:
     name = operation.invocation.operation
     if (text := stored_text(operation, machine)) is not None:
         return (yield from _store(operation, text, task, machine))
-    may_look = not operation.key and (adt_of(operation.object), name) not in machine.changing
-    if may_look and (seen := (yield from _look(operation, task, machine))) is not None:
+    if _may_look(operation, machine) and (seen := (yield from _look(operation, task, machine))) is not None:
         return seen
     command = InvokeCommand(operation.type, operation.invocation, decision_id(name, operation.key))
     try:
         verdict = yield from decide(operation.object, command, task, machine)
-    except OperationFailed as refused:
-        if not may_look or refused.outcome.reason not in LIMITS:
-            raise
-        # Full replicas have more room to settle what is there than for what may change it.
-        yield from decide(operation.object, FoldCommand(operation.type), task, machine)
-        if (seen := (yield from _look(operation, task, machine))) is None:
+    except OperationFailed as failed:
+        is_refused = failed.outcome.reason in LIMITS and _may_look(operation, machine)
+        if not is_refused or (seen := (yield from _settled_look(operation, task, machine))) is None:
             raise
         return seen
     return Done(verdict.result, f"{name}/{verdict.result.condition}", verdict.answered)
+
+
+def _may_look(operation: Invoke, machine: Machine) -> bool:
+    """Whether a look may do, as far as is known."""
+    is_large = _is_large(operation, machine.cache_of(operation.object).summary.value)
+    changes = (adt_of(operation.object), operation.invocation.operation) in machine.changing
+    return not operation.key and not changes and not is_large
+
+
+def _settled_look(operation: Invoke, task: Task, machine: Machine) -> Generator[float, Event, Done | None]:
+    """As a look, once the calls in the log have run: full replicas have more room to settle what is there than for what may change it."""
+    try:
+        yield from decide(operation.object, FoldCommand(operation.type), task, machine)
+    except OperationFailed:
+        return None
+    return (yield from _look(operation, task, machine))
 
 
 def stored_text(operation: Invoke, machine: Machine) -> Value | None:
@@ -100,12 +112,10 @@ def _store(operation: Invoke, text: Value, task: Task, machine: Machine) -> Outc
 
 
 def _look(operation: Invoke, task: Task, machine: Machine) -> Generator[float, Event, Done | None]:
-    """The response from what is decided; None where that is large or not decided yet, where calls lie in the log, or where this one
+    """The response from what is decided; None where that is not decided yet, or large, where calls lie in the log, or where this one
     changes the state, or cannot be run."""
     choice = machine.choice_of(operation.object)
     cache = machine.cache_of(operation.object)  # Held: the front end forgets what is idle and nobody holds.
-    if _is_large(operation, cache.summary.value):
-        return None
     needed = choice.initial_of_kind(Kind.DECIDE)
     answered = yield from observe.collect(
         operation.object, task, machine, needed, limit=LOOK_ENTRIES, to_first=True

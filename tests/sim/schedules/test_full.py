@@ -5,7 +5,7 @@ import pytest
 from quorate.adts.log import Value
 from quorate.adts.specification import Response
 from quorate.api_specs.limits import Capacity
-from quorate.api_specs.messages import Accept
+from quorate.api_specs.messages import Accept, Collect
 from quorate.client_sdk.protocol.core.values import (
     CollectTombstone,
     CompareAndSet,
@@ -137,6 +137,20 @@ def test_full_replicas_decide_on_a_stored_call_that_they_take_in_no_more_for_who
     assert refused.reason == "too-many-objects"
 
 
+@pytest.mark.parametrize(("line", "objects"), [("b", ROOM + 2), ("b" * 5000, ROOM + 1)])
+def test_a_call_that_changes_something_is_refused_though_what_is_stored_is_settled(
+    line: str, objects: int
+) -> None:
+    """Whether it does shows in a look at what is settled; a large one is not looked for."""
+    hand = filled_beside_an_old_entry(call("add", "a"), {"cart": "x:Notes"})
+    hand.start("f3", call("mark", line), "mark", is_noted=False)
+    hand.settle()
+    refused = hand.outcomes["mark"]
+    assert isinstance(refused, Failed)
+    assert (refused.reason, refused.definite) == ("too-many-objects", True)
+    assert len(hand.replicas["r3"].store.objects()) == objects
+
+
 def test_a_full_replica_accepts_what_it_has_not_promised_for_who_reads() -> None:
     """The promises are those of r1 and r2; then r1 is cut off, and r3 is met in its place."""
     hand = filled_beside_an_old_entry()
@@ -232,4 +246,42 @@ def test_what_an_owner_asks_for_counts_and_not_what_it_asked_for_before(
     hand.lazies.clear()
     hand.start("f2", then, "then")
     hand.finish("then", "f2", "r1", "r3")
-    assert isinstance(hand.outcomes["then"], ends)
+    outcome = hand.outcomes["then"]
+    assert isinstance(outcome, ends)
+    assert not isinstance(outcome, Failed) or "11 objects, of 11 that it may have" in outcome.detail
+
+
+def test_one_full_replica_has_nobody_go_first_while_the_others_make_a_quorum() -> None:
+    """Its refusal comes before their answers."""
+    hand = Played()
+    hand.at("f0", Enqueue(QUEUE, (OLD, NEW)), "r2", "r3")
+    hand.replicas["r1"].capacity = Capacity(objects_max=0)
+    hand.start("f1", Dequeue(QUEUE), "dequeue")
+    hand.start("f1", Peek(QUEUE), "peek")
+    hand.settle()
+    assert [hand.outcomes[name] for name in ("dequeue", "peek")] == [
+        Done((OLD,), "Deq/Ok", frozenset({"r2", "r3"})),
+        Done((NEW,), "Peek/Ok", frozenset({"r2", "r3"})),
+    ]
+    assert "decisions put off for want of room" not in hand.counters("f1")
+
+
+def test_who_reads_goes_first_where_what_was_proposed_finds_no_room() -> None:
+    """r1 promised and is down, r2 has accepted, and r3 has no room for it: so it cannot be decided, and the reader cannot go on without that."""
+    hand = Played()
+    for number in range(ROOM + 1):
+        hand.ask("f0", PutIfAbsent(f"dictionary/d/{number}", OLD))
+        hand.carry_commits("f0", *hand.replicas)
+    hand.at("f1", PutIfAbsent(KEY, OLD), "r1", "r2")
+    hand.replicas["r3"].capacity = Capacity(objects_max=ROOM)
+    hand.start("f2", CompareAndSet(KEY, OLD, NEW), "swap")
+    hand.go_until(Accept, "f2", "r1", "r2")
+    hand.lose(Collect)
+    hand.carry_only(Accept, "f2", "r2", "r3")
+    hand.start("f2", Read(KEY), "read")
+    hand.finish("read", "f2", "r2", "r3")
+    assert hand.outcomes["read"] == Done(NEW, "Get/Ok", frozenset({"r2", "r3"}))
+    assert hand.counters("f2")["decisions put off for want of room"] == 1
+    hand.finish("swap", "f2", "r2", "r3")
+    assert isinstance(hand.outcomes["swap"], Done)
+    hand.judge()

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -17,9 +18,11 @@ from quorate.client_sdk.protocol.decisions.transitions import (
     Command,
     ConfirmCommand,
     Fate,
+    FoldCommand,
     RecoverCommand,
     plan_cell,
     plan_queue,
+    purpose_of,
 )
 from quorate.timestamps.ballot import make_ballot
 from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp, make
@@ -328,3 +331,17 @@ def test_the_latest_turns_are_remembered_however_long_ago_they_began() -> None:
         context = replace(CONTEXT, ballot=ballot, terms_before=at(1_000_000))
         summary = queue_plan(summary, complete(number), DequeueCommand(1), context=context).summary
     assert [is_included(summary, ballot) for ballot in ballots] == [None, None] + [True] * TERMS_KEPT
+
+
+@pytest.mark.parametrize(
+    ("commands", "purpose"),
+    [
+        ([], "change"),
+        ([ConfirmCommand(forgets=True), FoldCommand(forgets=True)], "forget"),
+        ([ConfirmCommand(forgets=True), PeekCommand()], "settle"),
+        ([ConfirmCommand(), FoldCommand()], "settle"),
+        ([ConfirmCommand(), DequeueCommand(1)], "change"),
+    ],
+)
+def test_a_decision_is_for_what_its_callers_want_together(commands: list[Command], purpose: str) -> None:
+    assert purpose_of(commands) == purpose
