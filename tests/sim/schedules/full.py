@@ -30,7 +30,7 @@ OF_EACH_PAIR: Final = 3
 ROUNDS: Final = 2
 """The first tells the replicas of what they lack, the second forgets it."""
 UNDECIDED_ROUNDS: Final = 3 * 10
-"""There is room to decide on two at a time, and each waits for a window until it is forgotten."""
+"""There is room to decide on four at a time, and each waits for a window until it is forgotten."""
 OLD: Final = Value('"old"')
 LIVE: Final = "dictionary/d/live"
 LONELY: Final = "dictionary/d/lonely"
