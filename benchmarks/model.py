@@ -81,7 +81,7 @@ class Kind(NamedTuple):
 
 
 def kinds(cpu: Sequence[Line], growth: float) -> dict[str, Kind]:
-    """Those that were measured with 1 and with MANY in flight."""
+    """Those that were measured with 1 and with MANY in flight, for so long that the processor's clock shows it: it counts hundredths of a second."""
     spent = {(line["cpu"], line["process"]): line["us"] / 1e6 for line in cpu if "cpu" in line}
     found = {}
     for name in ROUNDS:
@@ -91,7 +91,7 @@ def kinds(cpu: Sequence[Line], growth: float) -> dict[str, Kind]:
             for process in ("front end", "replica")
             if (one, process) in spent and (many, process) in spent
         ]
-        if len(costs) == 2:
+        if len(costs) == 2 and all(any(cost) for cost in costs):
             found[name] = Kind(name, *costs, growth)
     return found
 

@@ -66,6 +66,18 @@ def test_costs_of_the_model_give_back_what_they_were_made_of() -> None:
     assert cost.batch_s(64) / 64 == pytest.approx(20e-6)
 
 
+def test_the_model_leaves_out_what_took_too_little_time_to_be_measured() -> None:
+    """The processor's clock counts hundredths of a second: a short trial may see none."""
+    model: Any = __import__("model")
+    lines = [
+        {"cpu": f"{name}, {width} in flight", "process": process, "us": us}
+        for name, us in (("enqueue", 100.0), ("get", 0.0))
+        for width in (1, model.MANY)
+        for process in ("front end", "replica")
+    ]
+    assert list(model.kinds(lines, 0.0)) == ["enqueue"]
+
+
 def test_the_model_counts_rounds_syncs_and_shared_cores() -> None:
     model: Any = __import__("model")
     front, replica = model.Cost(0.0, 400e-6), model.Cost(0.0, 300e-6)
