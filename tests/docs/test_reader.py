@@ -104,7 +104,9 @@ def test_machines_have_folders_and_addresses_of_their_own(reader: Reader, tmp_pa
 
 
 def test_services_go_on_until_ctrl_c_or_the_end(tmp_path: Path) -> None:
-    program = "import os, time; print('ready', os.getpid(), flush=True); time.sleep(600)"
+    program = (  # Its line comes in pieces, as where a process has no buffer.
+        "import os, time; print('ready ', end='', flush=True); time.sleep(0.3); print(os.getpid(), flush=True); time.sleep(600)"
+    )
     page = page_of(
         ("run: file one.py", "python", program),
         ("run: file two.py", "python", program),
