@@ -7,10 +7,10 @@ import asyncio
 import base64
 import logging
 from collections.abc import AsyncIterator
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import msgspec
-from fastapi import APIRouter, Request
+from fastapi import Request
 from pydantic import BaseModel, Field
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
@@ -18,7 +18,7 @@ from starlette.types import Receive, Scope, Send
 from ...api_specs.limits import BACKUP_SENT_S_MAX
 from ..access.token_list import Access
 from ..http.gate import CALLER
-from ..http.routers import tagged
+from ..http.routers import of_application, tagged
 from ..logs.audit import audit
 from ..service.copying import Copies, Copy
 
@@ -53,38 +53,55 @@ class KnownTokens(BaseModel):
     )
 
 
-def admin_router(access: Access, copies: Copies) -> APIRouter:
-    """The endpoints."""
-    router = tagged("administration")
+_BACKUP_ANSWER: Final[dict[str, Any]] = {
+    "content": {BACKUP_MEDIA_TYPE: {"schema": {"type": "string", "format": "binary"}}},
+    "headers": {
+        DIGEST_HEADER: {"description": "The SHA-256 of the body", "schema": {"type": "string"}},
+        TAKEN_HEADER: {
+            "description": "As JSON: the hash of the cluster document, the replica's wall clock when the copy was taken, in "
+            "microseconds, and the incarnation",
+            "schema": {"type": "string"},
+        },
+    },
+}
 
-    @router.get(TOKENS_PATH, response_model=KnownTokens)
-    async def get_tokens() -> dict[str, Any]:
-        """The tokens that this replica accepts now, without their secrets."""
-        return _told(access)
+Known = Annotated[Access, of_application("access")]
+"""Whom the application that was asked lets in."""
 
-    @router.post(TOKENS_PATH + "/read", response_model=KnownTokens)
-    async def reload_tokens(request: Request) -> dict[str, Any]:
-        """Read the list of tokens again now, as SIGHUP does. One that cannot be used changes nothing: the log says why."""
-        audit("tokens-asked", by=request.scope[CALLER].shown)
-        access.look(wanted=True)
-        return _told(access)
+admin_router: Final = tagged("administration")
+"""The endpoints."""
 
-    @router.post(BACKUP_PATH, response_class=StreamingResponse, responses={200: _BACKUP_ANSWER})
-    async def take_backup(request: Request) -> StreamingResponse:
-        """For `quorate backup`, which checks what it gets. One is made at a time, and two are sent; the replica goes on serving
-        meanwhile."""
-        by = request.scope[CALLER].shown
-        copy = await copies.take()
-        audit("backup-taken", by=by, bytes=copy.bytes, sha256=copy.sha256)
-        digest = base64.b64encode(bytes.fromhex(copy.sha256)).decode()
-        headers = {
-            "Content-Length": str(copy.bytes),
-            DIGEST_HEADER: f"sha-256=:{digest}:",
-            TAKEN_HEADER: msgspec.json.encode(copy.taken).decode(),
-        }
-        return _Sent(copy, headers)
 
-    return router
+@admin_router.get(TOKENS_PATH, response_model=KnownTokens)
+async def get_tokens(access: Known) -> dict[str, Any]:
+    """The tokens that this replica accepts now, without their secrets."""
+    return _told(access)
+
+
+@admin_router.post(TOKENS_PATH + "/read", response_model=KnownTokens)
+async def reload_tokens(request: Request, access: Known) -> dict[str, Any]:
+    """Read the list of tokens again now, as SIGHUP does. One that cannot be used changes nothing: the log says why."""
+    audit("tokens-asked", by=request.scope[CALLER].shown)
+    access.look(wanted=True)
+    return _told(access)
+
+
+@admin_router.post(BACKUP_PATH, response_class=StreamingResponse, responses={200: _BACKUP_ANSWER})
+async def take_backup(
+    request: Request, copies: Annotated[Copies, of_application("copies")]
+) -> StreamingResponse:
+    """For `quorate backup`, which checks what it gets. One is made at a time, and two are sent; the replica goes on serving
+    meanwhile."""
+    by = request.scope[CALLER].shown
+    copy = await copies.take()
+    audit("backup-taken", by=by, bytes=copy.bytes, sha256=copy.sha256)
+    digest = base64.b64encode(bytes.fromhex(copy.sha256)).decode()
+    headers = {
+        "Content-Length": str(copy.bytes),
+        DIGEST_HEADER: f"sha-256=:{digest}:",
+        TAKEN_HEADER: msgspec.json.encode(copy.taken).decode(),
+    }
+    return _Sent(copy, headers)
 
 
 class _Sent(StreamingResponse):
@@ -108,19 +125,6 @@ class _Sent(StreamingResponse):
 async def _chunks(copy: Copy) -> AsyncIterator[bytes]:
     while chunk := await asyncio.to_thread(copy.file.read, _CHUNK):
         yield chunk
-
-
-_BACKUP_ANSWER: Final[dict[str, Any]] = {
-    "content": {BACKUP_MEDIA_TYPE: {"schema": {"type": "string", "format": "binary"}}},
-    "headers": {
-        DIGEST_HEADER: {"description": "The SHA-256 of the body", "schema": {"type": "string"}},
-        TAKEN_HEADER: {
-            "description": "As JSON: the hash of the cluster document, the replica's wall clock when the copy was taken, in "
-            "microseconds, and the incarnation",
-            "schema": {"type": "string"},
-        },
-    },
-}
 
 
 def _told(access: Access) -> dict[str, Any]:

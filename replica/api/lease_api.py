@@ -1,10 +1,9 @@
-"""The ADT API's endpoints about leases, run by the replica's embedded front end; see `quorate.replica.api.object_api`."""
+"""The ADT API's endpoints about leases; see `quorate.replica.api.object_api`."""
 
 from collections.abc import Iterable
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
-from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -16,65 +15,69 @@ from ..http.gate import CALLER
 from ..http.routers import object_router
 from . import lease_models as models
 from .answers import json_response
-from .object_api import Asked, DeadlineS, Name, Operations
+from .operations import Asked, DeadlineS, Name, Operations, Served
+
+lease_router: Final = object_router("queues")
+"""The endpoints that deliver items under leases, and end these."""
 
 
-def lease_router(operations: Operations) -> APIRouter:
-    """The endpoints that deliver items under leases, and end these."""
-    router = object_router("queues")
+@lease_router.post("/acquire", response_model=models.LeasedItems)
+async def acquire(
+    operations: Served,
+    request: Request,
+    name: Name,
+    body: models.AcquireBody | None = None,
+    deadline_s: DeadlineS = None,
+) -> Response:
+    """Be delivered items under leases: they come back unless they are accepted or rejected. None is a normal answer."""
+    body = body or models.AcquireBody()
+    full_name = object_name("queue", name)
+    holder = request.scope[CALLER].tag
+    operation = Acquire(
+        full_name, body.max, body.lease_s, body.wait_s, body.max_deliveries or 0, holder=holder
+    )
+    records = await operations.take(Asked(request, deadline_s), operation)
+    return json_response('{"leases":[' + ",".join(map(_lease, records)) + "]}")
 
-    @router.post("/acquire", response_model=models.LeasedItems)
-    async def acquire(
-        request: Request, name: Name, body: models.AcquireBody | None = None, deadline_s: DeadlineS = None
-    ) -> Response:
-        """Be delivered items under leases: they come back unless they are accepted or rejected. None is a normal answer."""
-        body = body or models.AcquireBody()
-        full_name = object_name("queue", name)
-        holder = request.scope[CALLER].tag
-        operation = Acquire(
-            full_name, body.max, body.lease_s, body.wait_s, body.max_deliveries or 0, holder=holder
-        )
-        records = await operations.take(Asked(request, deadline_s), operation)
-        return json_response('{"leases":[' + ",".join(map(_lease, records)) + "]}")
 
-    @router.get("/leases", response_model=models.LeaseState)
-    async def get_leases(name: Name, deadline_s: DeadlineS = None) -> LeaseCounts:
-        """Count what is delivered or waits to be, and dead letters."""
-        book: LeaseBook = await operations.run(ReadLeases(object_name("queue", name)), deadline_s)
-        return count_leases(book.leases, book.dead)
+@lease_router.get("/leases", response_model=models.LeaseState)
+async def get_leases(operations: Served, name: Name, deadline_s: DeadlineS = None) -> LeaseCounts:
+    """Count what is delivered or waits to be, and dead letters."""
+    book: LeaseBook = await operations.run(ReadLeases(object_name("queue", name)), deadline_s)
+    return count_leases(book.leases, book.dead)
 
-    @router.post("/accept", response_model=models.SettledLeases)
-    async def accept_leases(
-        name: Name, body: models.TokensBody, deadline_s: DeadlineS = None
-    ) -> SettleResult:
-        """End leases whose items are done with. A repeat is answered as the first time."""
-        return await _settle(operations, name, "accept", body.tokens, deadline_s)
 
-    @router.post("/release", response_model=models.SettledLeases)
-    async def release_leases(
-        name: Name, body: models.ReleaseBody, deadline_s: DeadlineS = None
-    ) -> SettleResult:
-        """Give items back, to be delivered again."""
-        return await _settle(operations, name, "release", body.tokens, deadline_s, body.delay_s)
+@lease_router.post("/accept", response_model=models.SettledLeases)
+async def accept_leases(
+    operations: Served, name: Name, body: models.TokensBody, deadline_s: DeadlineS = None
+) -> SettleResult:
+    """End leases whose items are done with. A repeat is answered as the first time."""
+    return await _settle(operations, name, "accept", body.tokens, deadline_s)
 
-    @router.post("/reject", response_model=models.SettledLeases)
-    async def reject_leases(
-        name: Name, body: models.RejectBody, deadline_s: DeadlineS = None
-    ) -> SettleResult:
-        """End leases whose items are not to be delivered again."""
-        return await _settle(
-            operations, name, "reject" if body.dead_letter else "drop", body.tokens, deadline_s
-        )
 
-    @router.post("/renew", response_model=models.RenewedLeases)
-    async def renew_leases(
-        name: Name, body: models.RenewBody, deadline_s: DeadlineS = None
-    ) -> models.RenewedLeases:
-        """Let leases last longer."""
-        settled = await _settle(operations, name, "renew", body.tokens, deadline_s, body.lease_s)
-        return models.RenewedLeases(lost=list(settled.lost), deadline=settled.until_us / 1e6)
+@lease_router.post("/release", response_model=models.SettledLeases)
+async def release_leases(
+    operations: Served, name: Name, body: models.ReleaseBody, deadline_s: DeadlineS = None
+) -> SettleResult:
+    """Give items back, to be delivered again."""
+    return await _settle(operations, name, "release", body.tokens, deadline_s, body.delay_s)
 
-    return router
+
+@lease_router.post("/reject", response_model=models.SettledLeases)
+async def reject_leases(
+    operations: Served, name: Name, body: models.RejectBody, deadline_s: DeadlineS = None
+) -> SettleResult:
+    """End leases whose items are not to be delivered again."""
+    return await _settle(operations, name, "reject" if body.dead_letter else "drop", body.tokens, deadline_s)
+
+
+@lease_router.post("/renew", response_model=models.RenewedLeases)
+async def renew_leases(
+    operations: Served, name: Name, body: models.RenewBody, deadline_s: DeadlineS = None
+) -> models.RenewedLeases:
+    """Let leases last longer."""
+    settled = await _settle(operations, name, "renew", body.tokens, deadline_s, body.lease_s)
+    return models.RenewedLeases(lost=list(settled.lost), deadline=settled.until_us / 1e6)
 
 
 async def _settle(
@@ -90,38 +93,44 @@ async def _settle(
     return found
 
 
-def dead_letter_router(operations: Operations) -> APIRouter:
-    """The endpoints about items that are not delivered any more."""
-    router = object_router("queues")
+dead_letter_router: Final = object_router("queues")
+"""The endpoints about items that are not delivered any more."""
 
-    async def clear(
-        name: str, body: models.LettersBody | None, deadline_s: float | None, *, is_requeued: bool
-    ) -> models.Cleared:
-        ids = tuple((body.ids if body else None) or ())
-        operation = ClearDeadLetters(object_name("queue", name), ids, is_requeued)
-        return models.Cleared(cleared=await operations.run(operation, deadline_s))
 
-    @router.get("/dead-letters", response_model=models.DeadLetterItems)
-    async def get_dead_letters(name: Name, deadline_s: DeadlineS = None) -> Response:
-        """List the items that are not delivered any more."""
-        book: LeaseBook = await operations.run(ReadLeases(object_name("queue", name)), deadline_s)
-        return json_response('{"letters":[' + ",".join(map(_letter, book.dead)) + "]}")
+async def _clear(
+    operations: Operations,
+    name: str,
+    body: models.LettersBody | None,
+    deadline_s: float | None,
+    *,
+    is_requeued: bool,
+) -> models.Cleared:
+    ids = tuple((body.ids if body else None) or ())
+    operation = ClearDeadLetters(object_name("queue", name), ids, is_requeued)
+    return models.Cleared(cleared=await operations.run(operation, deadline_s))
 
-    @router.post("/dead-letters/requeue", response_model=models.Cleared)
-    async def requeue_dead_letters(
-        name: Name, body: models.LettersBody | None = None, deadline_s: DeadlineS = None
-    ) -> models.Cleared:
-        """Have dead letters delivered again by acquire, with a fresh count towards a maximum and without an expiry."""
-        return await clear(name, body, deadline_s, is_requeued=True)
 
-    @router.post("/dead-letters/discard", response_model=models.Cleared)
-    async def discard_dead_letters(
-        name: Name, body: models.LettersBody | None = None, deadline_s: DeadlineS = None
-    ) -> models.Cleared:
-        """Forget dead letters."""
-        return await clear(name, body, deadline_s, is_requeued=False)
+@dead_letter_router.get("/dead-letters", response_model=models.DeadLetterItems)
+async def get_dead_letters(operations: Served, name: Name, deadline_s: DeadlineS = None) -> Response:
+    """List the items that are not delivered any more."""
+    book: LeaseBook = await operations.run(ReadLeases(object_name("queue", name)), deadline_s)
+    return json_response('{"letters":[' + ",".join(map(_letter, book.dead)) + "]}")
 
-    return router
+
+@dead_letter_router.post("/dead-letters/requeue", response_model=models.Cleared)
+async def requeue_dead_letters(
+    operations: Served, name: Name, body: models.LettersBody | None = None, deadline_s: DeadlineS = None
+) -> models.Cleared:
+    """Have dead letters delivered again by acquire, with a fresh count towards a maximum and without an expiry."""
+    return await _clear(operations, name, body, deadline_s, is_requeued=True)
+
+
+@dead_letter_router.post("/dead-letters/discard", response_model=models.Cleared)
+async def discard_dead_letters(
+    operations: Served, name: Name, body: models.LettersBody | None = None, deadline_s: DeadlineS = None
+) -> models.Cleared:
+    """Forget dead letters."""
+    return await _clear(operations, name, body, deadline_s, is_requeued=False)
 
 
 def _lease(record: Leased) -> str:

@@ -28,8 +28,8 @@ from ..http.problems import Refusal
 from ..http.routers import OWN_TAG, tagged
 from ..service.own_types import OwnTypes
 from .answers import json_response
-from .object_api import Keyed, Name, Operations
 from .object_models import Anything, Body
+from .operations import Keyed, Name, Operations
 
 _log = logging.getLogger(__name__)
 

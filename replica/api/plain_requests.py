@@ -3,7 +3,7 @@
 A request is plain when it names nothing besides an object and a value, or how many items to take: no query, no
 Idempotency-Key, a body that is application/json. All others, and whatever is wrong with a plain one, go to the framework, so
 that nobody can tell which way a request went. Owns which requests are plain. Must not know what becomes of them:
-`quorate.replica.api.object_api` has the operations and the form of their answers.
+`quorate.replica.api.operations` runs them, and `answers` has the form of their answers.
 """
 
 import re
@@ -23,7 +23,7 @@ from ..http.gate import Replay
 from ..http.json_body import decoded
 from ..http.large_bodies import read_apart
 from . import answers
-from .object_api import Operations
+from .operations import Operations
 
 _PATH: Final = re.compile(
     rf"/v1/(?:queues/(?P<queue>{NAME_PATTERN})/(?P<end>items|dequeue)|registers/(?P<register>{NAME_PATTERN})"

@@ -1,5 +1,7 @@
 """Routers of the framework as all endpoints use them: one for each tag, with operations named after their functions.
 
+Routes are made once in a process: what an endpoint needs of the application that was asked it gets by `of_application`.
+
 A query or a body of an operation on objects is read strictly: a mistaken `?ids=...` would discard all dead letters, as if none had
 been named. Must not know any endpoint.
 """
@@ -28,6 +30,15 @@ def object_router(kind: str) -> APIRouter:
     return tagged(
         kind, prefix=f"/v1/{kind}/{{name}}", route_class=JsonRoute, dependencies=[Depends(_known_query)]
     )
+
+
+def of_application(name: str) -> Any:
+    """A dependency of endpoints: what the application that was asked keeps in its `state` under this name."""
+
+    async def find(request: Request) -> Any:
+        return getattr(request.app.state, name)
+
+    return Depends(find)
 
 
 def _operation_id(route: APIRoute) -> str:

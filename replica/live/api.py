@@ -8,8 +8,9 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Annotated, Final
 
-from fastapi import APIRouter, Query
+from fastapi import Depends, Query
 from pydantic import BaseModel
+from starlette.requests import Request
 from starlette.responses import Response
 
 from ...adts.types.catalogue import adt_of, is_object_name
@@ -17,7 +18,7 @@ from ...api_specs.cluster import ClusterDocument
 from ...api_specs.messages import Scan
 from ..http.large_bodies import turn
 from ..http.problems import Refusal
-from ..http.routers import tagged
+from ..http.routers import of_application, tagged
 from ..service.member import Member
 from . import models
 from .cluster_scan import ClusterScan
@@ -47,64 +48,70 @@ Prefix = Annotated[
 ]
 
 
-def live_router(member: Member, scan: Callable[[], ClusterScan | None]) -> APIRouter:
-    """What the live page asks; `scan` gives the one of the running application."""
-    router, document = tagged("service"), member.document
+async def _opened(request: Request) -> ClusterScan:
+    found: ClusterScan | None = request.app.state.scan
+    if found is None:
+        raise Refusal("unavailable", "the replica is starting", definite=True)
+    return found
 
-    def opened() -> ClusterScan:
-        if (found := scan()) is None:
-            raise Refusal("unavailable", "the replica is starting", definite=True)
-        return found
 
-    @router.get("/v1/overview", response_model=models.Overview)
-    async def get_overview(
-        after: After = "",
-        prefix: Prefix = "",
-        limit: Annotated[
-            int, Query(ge=1, le=OBJECTS_MAX, description="Objects in the answer", examples=[20])
-        ] = OBJECTS,
-    ) -> Response:
-        """The cluster as this replica sees it now: who is up, and horizon, fence and entries of each object."""
-        _check_text(after, prefix)
-        question = Scan(prefix, after, limit, newest=COUNTED_MAX, payload=False)
+Asked = Annotated[Member, of_application("member")]
+Opened = Annotated[ClusterScan, Depends(_opened)]
 
-        scan = opened()
-        return await _answered(scan, question, partial(_overview, member, scan, question))
+live_router: Final = tagged("service")
+"""What the live page asks."""
 
-    @router.get("/v1/trace", response_model=models.ObjectTrace)
-    async def get_trace(
-        object: Annotated[
-            str,
-            Query(
-                max_length=NAME_CHARS_MAX,
-                description="As `queue/jobs`, `register/leader`, `dictionary/users/ann`",
-                examples=["queue/jobs"],
-            ),
-        ],
-        entries: Annotated[
-            int, Query(ge=1, le=ENTRIES_MAX, description="The newest entries of each replica", examples=[50])
-        ] = ENTRIES,
-    ) -> Response:
-        """The logs of all replicas side by side, with leases and dead letters; what a replica does not hold is absent there."""
-        if not is_object_name(object):
-            raise Refusal("bad-name", "object: name one as queue/NAME, register/NAME or dictionary/NAME/KEY")
-        if adt_of(object) not in document.specifications:
-            raise Refusal("not-found", f"object: the cluster has no data type {adt_of(object)!r}")
-        # Of all names that start with this one, it is the first.
-        question = Scan(object, limit=1, newest=entries)
 
-        scan = opened()
-        return await _answered(scan, question, partial(_trace, member, scan, question, entries))
+@live_router.get("/v1/overview", response_model=models.Overview)
+async def get_overview(
+    member: Asked,
+    scan: Opened,
+    after: After = "",
+    prefix: Prefix = "",
+    limit: Annotated[
+        int, Query(ge=1, le=OBJECTS_MAX, description="Objects in the answer", examples=[20])
+    ] = OBJECTS,
+) -> Response:
+    """The cluster as this replica sees it now: who is up, and horizon, fence and entries of each object."""
+    _check_text(after, prefix)
+    question = Scan(prefix, after, limit, newest=COUNTED_MAX, payload=False)
 
-    @router.get("/v1/choices", response_model=models.Choices)
-    async def get_choices() -> Response:
-        """The quorum choices in force, their constraints, and which operations have their quorums now."""
-        question = Scan("", limit=0)
+    return await _answered(scan, question, partial(_overview, member, scan, question))
 
-        scan = opened()
-        return await _answered(scan, question, partial(_choices, document, scan, question))
 
-    return router
+@live_router.get("/v1/trace", response_model=models.ObjectTrace)
+async def get_trace(
+    member: Asked,
+    scan: Opened,
+    object: Annotated[
+        str,
+        Query(
+            max_length=NAME_CHARS_MAX,
+            description="As `queue/jobs`, `register/leader`, `dictionary/users/ann`",
+            examples=["queue/jobs"],
+        ),
+    ],
+    entries: Annotated[
+        int, Query(ge=1, le=ENTRIES_MAX, description="The newest entries of each replica", examples=[50])
+    ] = ENTRIES,
+) -> Response:
+    """The logs of all replicas side by side, with leases and dead letters; what a replica does not hold is absent there."""
+    if not is_object_name(object):
+        raise Refusal("bad-name", "object: name one as queue/NAME, register/NAME or dictionary/NAME/KEY")
+    if adt_of(object) not in member.document.specifications:
+        raise Refusal("not-found", f"object: the cluster has no data type {adt_of(object)!r}")
+    # Of all names that start with this one, it is the first.
+    question = Scan(object, limit=1, newest=entries)
+
+    return await _answered(scan, question, partial(_trace, member, scan, question, entries))
+
+
+@live_router.get("/v1/choices", response_model=models.Choices)
+async def get_choices(member: Asked, scan: Opened) -> Response:
+    """The quorum choices in force, their constraints, and which operations have their quorums now."""
+    question = Scan("", limit=0)
+
+    return await _answered(scan, question, partial(_choices, member.document, scan, question))
 
 
 def _check_text(*texts: str) -> None:

@@ -8,10 +8,10 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping
 from contextlib import asynccontextmanager
 from functools import cache, partial
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 import msgspec
-from fastapi import APIRouter, FastAPI, Path
+from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.middleware.exceptions import ExceptionMiddleware
@@ -20,7 +20,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Match, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from ...api_specs.problems import KINDS, TYPE_PREFIX, problem
+from ...api_specs.problems import problem
 from ...client_sdk.transport.driver import Driver
 from ...client_sdk.transport.tls import SYSTEM_TRUST, ClientTls
 from ..access.authorization import DOCUMENT_PATH
@@ -31,13 +31,14 @@ from ..api import protocol_api
 from ..api.admin_api import admin_router
 from ..api.forwarded import Serving
 from ..api.lease_api import dead_letter_router, lease_router
-from ..api.object_api import Operations, dictionary_router, queue_router, register_router
+from ..api.object_api import dictionary_router, queue_router, register_router
+from ..api.operations import Operations
 from ..api.own_types_api import own_type_routers
 from ..api.plain_requests import PlainRequests
+from ..api.service_api import service_router
 from ..http.gate import Gate
 from ..http.host_header import AllowedHosts
 from ..http.problems import ProblemResponse, Refusal
-from ..http.routers import tagged
 from ..http.traffic import Traffic
 from ..live import page as live_page
 from ..live.api import live_router
@@ -47,9 +48,7 @@ from ..openapi.builder import document_of
 from ..service.copying import Copies
 from ..service.embedded import to_others
 from ..service.member import Member
-from ..service.own_types import OwnTypes, load
-from ..service.quorums_held import held_now
-from ..service.status import status_of
+from ..service.own_types import load
 from ..telemetry.metrics import Metrics
 from ..telemetry.metrics_api import metrics_router
 from ..upkeep.announcer import Watch
@@ -62,9 +61,17 @@ API_VERSION: Final = "1.0"
 _ERRORS_SHOWN: Final = 5
 _log = logging.getLogger(__name__)
 
-ProblemName = Annotated[
-    str, Path(description=f"What stands behind {TYPE_PREFIX} in a type", examples=["outcome-unknown"])
-]
+_ROUTERS: Final = (
+    queue_router,
+    register_router,
+    dictionary_router,
+    lease_router,
+    dead_letter_router,
+    service_router,
+    live_router,
+    metrics_router,
+    admin_router,
+)
 
 Connect = Callable[[Member], Driver]
 """Makes the embedded front end of a member, on the event loop that it will live on."""
@@ -130,12 +137,11 @@ def create_app(
     traffic = Traffic()
     metrics = Metrics(member, traffic, operations.counts, serving.outcomes)
     types = load(member.document.own_types)
-    scans: list[ClusterScan] = []
     copies = Copies(member)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        scans.append(scan := ClusterScan(member, access.own_token, tls))
+        app.state.scan = scan = ClusterScan(member, access.own_token, tls)
         operations.front_end = front_end = connect(member)
         app.shutdown.janitor = janitor = Janitor(member, front_end)
         others = [to_others(member, access.own_token, tls) for _ in range(2)]
@@ -149,7 +155,7 @@ def create_app(
             if running is not None:
                 running.cancel()
             app.shutdown.begin()
-            scans.clear()
+            app.state.scan = None
             for end in (
                 scan.aclose,
                 *(each.stop for each in reversed(upkeep)),
@@ -163,14 +169,22 @@ def create_app(
         title="Quorate", version=API_VERSION, lifespan=lifespan, openapi_url=None, redirect_slashes=False
     )
     app.traffic = traffic
+    found_by_endpoints = {
+        "member": member,
+        "operations": operations,
+        "types": types,
+        "metrics": metrics,
+        "access": access,
+        "copies": copies,
+        "scan": None,
+    }
+    for name, part in found_by_endpoints.items():
+        setattr(app.state, name, part)
     app.router.routes += [
         *_plain_routes(app, member, access),
-        *_object_routes(operations, types),
-        *_service_router(member, types).routes,
-        *live_router(member, lambda: scans[0] if scans else None).routes,
+        *(route for router in _ROUTERS for route in router.routes),
+        *(route for router in own_type_routers(operations, types) for route in router.routes),
         *live_page.page_routes(),
-        *metrics_router(metrics).routes,
-        *admin_router(access, copies).routes,
     ]
     _put_behind_gate(app, serving, operations, access, hosts)
     app.shutdown = Shutdown(member, traffic, operations, copies)
@@ -184,13 +198,6 @@ def _plain_routes(app: FastAPI, member: Member, access: Access) -> Iterator[Base
     yield Route(protocol_api.ANNOUNCEMENT_PATH, announce, methods=["POST"], include_in_schema=False)
     yield Route(DOCUMENT_PATH, _document_endpoint(app, access), include_in_schema=False)
     yield from openapi_pages.page_routes()
-
-
-def _object_routes(operations: Operations, types: OwnTypes) -> Iterator[BaseRoute]:
-    for router_of in (queue_router, register_router, dictionary_router, lease_router, dead_letter_router):
-        yield from router_of(operations).routes
-    for router in own_type_routers(operations, types):
-        yield from router.routes
 
 
 def _put_behind_gate(
@@ -216,64 +223,6 @@ def _put_behind_gate(
         app.others = gate(PlainRequests(app.framework, operations=operations))
     else:  # What is traced has passed the gate; its span is named by the framework's route.
         app.others = gate(member.traces.http(app.framework))
-
-
-def _service_router(member: Member, types: OwnTypes) -> APIRouter:
-    router = tagged("service")
-    cluster = msgspec.json.encode({"hash": member.document.hash, "document": member.document})
-
-    @router.get("/v1/cluster")
-    async def get_cluster() -> Response:
-        """The cluster document that this replica holds."""
-        return Response(cluster, media_type="application/json")
-
-    @router.get("/v1/health/live", response_model=models.Health)
-    async def get_liveness() -> dict[str, str]:
-        """Answers while the process runs."""
-        return {"status": "live"}
-
-    @router.get("/v1/health/ready", response_model=models.Health)
-    async def get_readiness() -> dict[str, str]:
-        """Answers 200 when the replica can vote, else 503 with the reasons."""
-        if (trouble := member.trouble) is not None:
-            raise Refusal(trouble, "; ".join(member.why_not_ready()))
-        return {"status": "ready"}
-
-    @router.get("/v1/health/quorums", response_model=models.QuorumHealth)
-    async def get_quorum_health() -> dict[str, Any]:
-        """Answers 200 while the replicas that this one sees voting hold all quorums of every event class, else 503 naming those
-        that lack one. What is seen is at most 15 seconds old."""
-        return _quorum_health(member)
-
-    health = {"live": get_liveness, "ready": get_readiness, "quorums": get_quorum_health}
-    for path, endpoint in health.items():  # as some load balancers ask
-        router.add_api_route(f"/v1/health/{path}", endpoint, methods=["HEAD"], include_in_schema=False)
-
-    @router.get("/v1/status", response_model=models.ReplicaStatus)
-    async def get_status() -> dict[str, Any]:
-        """The replica about itself."""
-        return await status_of(member, types)
-
-    @router.get(TYPE_PREFIX + "{name}", response_model=models.ProblemType)
-    async def get_problem_type(name: ProblemName) -> dict[str, Any]:
-        """What a problem's `type` means."""
-        if name not in KINDS:
-            raise Refusal("not-found", "there is no such type of problem")
-        return {"type": TYPE_PREFIX + name, **KINDS[name]._asdict()}
-
-    return router
-
-
-def _quorum_health(member: Member) -> dict[str, Any]:
-    held = held_now(member)
-    if lacking := held.lacking():
-        raise Refusal(
-            "unavailable",
-            f"quorums are missing for {lacking}. {len(held.voting)} of {len(member.document.replicas)} replicas vote, as this "
-            f"one saw them up to {held.age_s:.1f} s ago",
-            definite=True,
-        )
-    return {"status": "held", "voting": len(held.voting), "age_s": round(held.age_s, 1)}
 
 
 def _lost(member: Member) -> Refusal | None:

@@ -20,7 +20,7 @@ from typing import Final
 import uvicorn
 
 from ...api_specs.limits import DRAIN_S_MAX
-from ..api.object_api import Operations
+from ..api.operations import Operations
 from ..http.traffic import Traffic
 from ..service.copying import Copies
 from ..service.member import Member

@@ -25,9 +25,9 @@ from quorate.client_sdk.protocol.core.values import (
     ReadLeases,
     Write,
 )
-from quorate.replica.api import object_api
+from quorate.replica.api import operations as running
 from quorate.replica.api.answers import length_of
-from quorate.replica.api.object_api import Operations
+from quorate.replica.api.operations import Operations
 from quorate.replica.http.problems import Refusal
 from quorate.timestamps.clock import Now
 from quorate.timestamps.timestamp import make
@@ -103,7 +103,7 @@ async def test_who_reads_a_short_value_does_not_wait_for_the_long_ones_of_anothe
 ) -> None:
     """Sixty acquires of 512 items that were decided together stood before the answers of all others."""
     caller: ContextVar[str] = ContextVar("caller")
-    monkeypatch.setattr(object_api, "turn", caller.get)
+    monkeypatch.setattr(running, "turn", caller.get)
     operations = Operations(Limits(), lambda: None)
     operations.front_end = _Reads("x" * 1_000_000)  # type: ignore[assignment]
     heard: list[str] = []
@@ -145,7 +145,7 @@ class _Held(_Reads):
 async def test_so_many_are_under_way_at_a_time_and_the_others_wait_within_their_deadlines(
     operation: Operation, bound: str, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(object_api, bound, most)
+    monkeypatch.setattr(running, bound, most)
     operations, front_end = Operations(Limits(), lambda: None), _Held()
     operations.front_end = front_end  # type: ignore[assignment]
     patient = [asyncio.create_task(operations.run(operation, 20)) for _ in range(10)]

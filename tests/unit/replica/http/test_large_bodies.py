@@ -18,7 +18,7 @@ from quorate.api_specs.limits import Limits
 from quorate.client_sdk.protocol.core.values import Done, Operation, Outcome, Write
 from quorate.replica.access.credentials import anyone
 from quorate.replica.access.token_list import nobody_asked
-from quorate.replica.api.object_api import Asked, Operations
+from quorate.replica.api.operations import Asked, Operations
 from quorate.replica.http.fair_queue import LONG_BYTES
 from quorate.replica.http.gate import Gate, turn_of
 from quorate.replica.http.large_bodies import (
@@ -269,7 +269,7 @@ async def test_what_a_request_has_waited_counts_for_its_deadline(
     operations.front_end = front_end  # type: ignore[assignment]
     now = CLOCK.now()
     came = Now(now.mono_s - 2.0, now.wall_us - 2_000_000)
-    monkeypatch.setattr("quorate.replica.api.object_api.asked_at", lambda: came)
+    monkeypatch.setattr("quorate.replica.api.operations.asked_at", lambda: came)
     if is_run:
         await operations.run(Write("register/r", Value("1")), deadline_s)
         ((most_s, asked),) = front_end.deadlines
