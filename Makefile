@@ -1,7 +1,10 @@
 # Every target sets up .venv by itself, again whenever pyproject.toml or requirements.lock has changed.
 # Nothing is installed outside .venv; uv is used where it is found, else venv and pip.
 
-PYTHON ?= python3
+# The system's where it will do: distributions build theirs optimised by profiles, and tests take a quarter less time than with one
+# that was built without, as pyenv does.
+PYTHON ?= $(shell command -p python3 -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
+	&& command -pv python3 || echo python3)
 PROCESSORS := $(shell getconf _NPROCESSORS_ONLN)
 # More than twice as many as there are processors: most tests wait for the processes that they start, or for a lease to end.
 WORKERS ?= $(shell echo $$(($(PROCESSORS) * 5 / 2 )))

@@ -3,6 +3,7 @@ compiles what another has compiled."""
 
 import os
 import signal
+from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,10 @@ settings.load_profile("patient")
 # What is made while tests are collected is there to the end: it is looked through for garbage neither then nor later.
 gc = import_module("gc")  # and not this repository's room of that name, which mypy finds first
 gc.disable()
+
+# httpx reads every authority that this machine trusts for each client that it makes, which takes 25 ms, though hardly one speaks TLS.
+httpx_transports = import_module("httpx._transports.default")
+httpx_transports.create_ssl_context = cache(httpx_transports.create_ssl_context)  # type: ignore[attr-defined]
 
 # Hundreds of processes are started, each of which would compile all modules anew if it kept nothing.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
