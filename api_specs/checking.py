@@ -168,7 +168,7 @@ def _check_command(command: ForwardableCommand, adt: str, limits: Limits) -> Non
         raise ValueError(f"lease_us: must be above 0, and at most {LEASE_S_MAX:.0f} seconds")
     if isinstance(command, AcquireCommand):
         _check_count(command.deliveries_max, "deliveries_max", DELIVERIES_MAX)
-        _check_digest(command.holder)
+        _check_short(command.holder, "holder")
     if isinstance(command, SettleCommand):
         _check_settle(command)
     if (
@@ -313,7 +313,7 @@ def check_summary(summary: Summary, limits: Limits) -> None:
         _check_ballot(ballot)
     for decision in summary.recent:
         _check_id(decision.id)
-        _check_digest(decision.digest)
+        _check_short(decision.digest, "digest")
         _check_ballot(decision.ballot)
         _check_entries(decision.taken, limits.batch_items_max, limits)
         if decision.result is not None:
@@ -332,14 +332,14 @@ def _check_leases(summary: Summary, limits: Limits) -> None:
         _check_count(each.deliveries, "deliveries", DELIVERIES_MAX)
     for record in summary.leases:
         _check_count(record.excused, "excused", record.deliveries)
-        _check_digest(record.holder)
+        _check_short(record.holder, "holder")
         _check_time(record.until_us, "leases")
         _check_time(record.expires_us, "leases")
     for settled in summary.settled:
         _check_ballot(settled.ballot)
         _check_listed(settled.tokens, "settled", SETTLE_TOKENS_MAX)
         for token in settled.tokens:
-            _check_digest(token)
+            _check_short(token, "settled")
 
 
 def _check_entries(entries: tuple[Entry, ...], most: int, limits: Limits) -> None:
@@ -374,9 +374,9 @@ def _check_id(text: str) -> None:
         raise ValueError(f"id: must be 1 to {ID_CHARS_MAX} printable ASCII characters")
 
 
-def _check_digest(text: str) -> None:
+def _check_short(text: str, what: str) -> None:
     if len(text) > DIGEST_CHARS_MAX or not text.isascii() or not text.isprintable():
-        raise ValueError(f"digest: must be at most {DIGEST_CHARS_MAX} printable ASCII characters")
+        raise ValueError(f"{what}: must be at most {DIGEST_CHARS_MAX} printable ASCII characters")
 
 
 def _check_count(count: int, what: str, most: int = COUNT_MAX) -> None:

@@ -22,7 +22,7 @@ from ..quorums.choices.choice import BadChoice
 from ..quorums.planning.strategy import MissingSolver
 from ..quorums.systems.systems import BadQuorums
 from .failure import EXIT_FAILED, EXIT_UNKNOWN, EXIT_USAGE, Failure
-from .values import compact, spelled_out
+from .values import compact, lines_spelled_out, spelled_out
 
 P = ParamSpec("P")
 
@@ -44,7 +44,7 @@ def say(text: str) -> None:
     """A sentence for a person, on standard error, where no program looks for an answer. Where nobody can be told, the exit code still tells
     what is certain."""
     with suppress(OSError):
-        print(text, file=sys.stderr, flush=True)
+        print(lines_spelled_out(text), file=sys.stderr, flush=True)
 
 
 class AnswerLost(Failure):
@@ -56,7 +56,7 @@ class AnswerLost(Failure):
 def answer(as_json: bool, data: Any, text: str = "") -> None:
     """The result of a command: `data` as one JSON line, or `text`; nothing for an empty text. Raises AnswerLost, and says the answer on
     standard error then: what was taken is shown nowhere else."""
-    line = compact(data) if as_json else text
+    line = compact(data) if as_json else lines_spelled_out(text)
     try:
         if line:
             print(line, flush=True)

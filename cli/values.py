@@ -12,6 +12,7 @@ from .failure import Usage
 _UNSEEN: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 """Control characters, ends of lines and marks of direction: nobody sees them, a terminal obeys them, and some turn around
 the text that follows."""
+_COLUMN: Final = re.compile(r"[^\n\t]+")
 
 
 def parse_value(word: str, place: str = "") -> Any:
@@ -46,6 +47,11 @@ def compact(value: Any) -> str:
 def spelled_out(text: str) -> str:
     """`text` on one line, with what nobody would see as an escape, like \\u202e: JSON text stays JSON of the same value."""
     return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def lines_spelled_out(text: str) -> str:
+    """The same of each line and column of a text: whoever wrote a value that it tells of moves nothing in a terminal."""
+    return _COLUMN.sub(lambda found: spelled_out(found[0]), text)
 
 
 def compact_lines(values: Iterable[Any]) -> str:

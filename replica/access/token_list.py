@@ -112,8 +112,11 @@ def from_file(path: Path, own_token: str | None) -> Access:
 
 def _read(path: Path) -> str:
     try:
-        with path.open("rb") as file:
-            mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
+        # Without waiting: nobody need ever write to a pipe that stands there, and this is read on the event loop.
+        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
+            mode = os.fstat(file.fileno()).st_mode
+            if not stat.S_ISREG(mode):
+                raise BadTokens(f"{path} is no file: put the list itself there")
             if mode & (stat.S_IWGRP | stat.S_IWOTH):
                 raise BadTokens(
                     f"{path} can be written by other users, who could let anyone in: chmod 600 {path}"

@@ -4,7 +4,7 @@ import pytest
 import typer
 
 from quorate.api_specs.problems import KINDS
-from quorate.cli.output import errors_shown
+from quorate.cli.output import answer, errors_shown, say
 from quorate.client_sdk import RefusedByReplicas
 
 
@@ -26,3 +26,12 @@ def test_error_gives_a_terminal_nothing_to_obey(capsys: pytest.CaptureFixture[st
     with pytest.raises(typer.Exit), errors_shown(as_json=False):
         raise RefusedByReplicas("r1 (\x1b]0;mine\x07 \u202e)", definite=True)
     assert capsys.readouterr().err == "quorate: r1 (\\u001b]0;mine\\u0007 \\u202e)\n"
+
+
+def test_nothing_that_is_told_moves_anything_in_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    """`check` and `repair` tell of values that anybody may have written."""
+    answer(False, None, 'k\t"\u202eevil\x9b"\nand\x1b[2J more')
+    say("two\nlines \u2066")
+    told = capsys.readouterr()
+    assert told.out == 'k\t"\\u202eevil\\u009b"\nand\\u001b[2J more\n'
+    assert told.err == "two\nlines \\u2066\n"

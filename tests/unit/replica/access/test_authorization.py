@@ -1,5 +1,6 @@
 """Which scope opens what: every operation of the OpenAPI document, and every message of the protocol."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -26,7 +27,7 @@ from quorate.api_specs.messages import (
 from quorate.api_specs.tokens import SCOPES, ScopeName, digest_of, make_token
 from quorate.replica.access.authorization import batch_problem, forwarding_problem, scope_needed
 from quorate.replica.access.credentials import Credential, parse_tokens
-from quorate.replica.access.token_list import from_text
+from quorate.replica.access.token_list import Access, from_file, from_text
 from quorate.replica.data_folder.identity import open_folder
 from quorate.replica.server.app import create_app
 from quorate.replica.service.embedded import embedded_front_end
@@ -133,10 +134,12 @@ def test_document_says_of_each_operation_which_scope_it_needs(path: str, method:
 
 
 @asynccontextmanager
-async def guarded(folder: Path, document: ClusterDocument) -> AsyncIterator[httpx.AsyncClient]:
-    """Asks a replica that knows the tokens of LINES."""
+async def guarded(
+    folder: Path, document: ClusterDocument, access: Access | None = None
+) -> AsyncIterator[httpx.AsyncClient]:
+    """Asks a replica that knows the tokens of LINES, or those of `access`."""
     member = Member(document, "r1", open_folder(folder, document, "r1"))
-    access = from_text(LINES, TOKENS["replica"])
+    access = access or from_text(LINES, TOKENS["replica"])
     app = create_app(member, lambda each: embedded_front_end(each, None), access=access)
     async with (
         app.router.lifespan_context(app),
@@ -169,6 +172,36 @@ async def test_each_scope_is_let_in_where_it_belongs_and_nowhere_else(
                 else:
                     assert answer.json()["definite"] is True
             assert let_in == scopes, (method, path)
+
+
+async def test_what_a_token_asked_for_before_it_was_removed_goes_on(
+    tmp_path: Path, document: ClusterDocument, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A dequeue that waits is answered, within what it may wait; nothing else is begun for it."""
+    path = tmp_path / "tokens"
+    path.write_text(LINES)
+    path.chmod(0o600)
+    access = from_file(path, TOKENS["replica"])
+    asked: list[bytes] = []
+    find = access.find
+
+    def found(header: bytes) -> Credential | None:
+        asked.append(header)
+        return find(header)
+
+    monkeypatch.setattr(access, "find", found)
+    old, other = ({"Authorization": f"Bearer {TOKENS[scope]}"} for scope in ("write", "replica"))
+    async with guarded(tmp_path / "data", document, access) as client:
+        url = "/v1/queues/q/dequeue"
+        waiting = asyncio.create_task(client.post(url, headers=old, json={"wait_s": 20}, timeout=60))
+        while not asked:
+            await asyncio.sleep(0)
+        path.write_text("\n".join(line for line in LINES.splitlines() if TOKENS["write"][3:9] not in line))
+        access.look()
+        assert (await client.post(url, headers=old, json={})).status_code == 401
+        assert not waiting.done()
+        await client.post("/v1/queues/q/items", headers=other, json={"item": 1})
+        assert (await waiting).json() == {"items": [1]}
 
 
 @pytest.mark.parametrize("path", ["/replica/v1/announcement", "/v1/cluster", "/v1/health/live"])

@@ -176,6 +176,19 @@ def test_chmod_alone_mends_a_list_that_was_refused_for_its_mode(
     assert access.find(f"Bearer {READER}".encode()) is not None
 
 
+def test_pipe_in_place_of_the_list_is_waited_for_by_nobody(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Nobody writes to it: to open it, as one opens a file, would hold the event loop for good."""
+    path = list_in(tmp_path)
+    access = from_file(path, WRITER)
+    path.unlink()
+    os.mkfifo(path, 0o600)
+    access.look()
+    assert f"{path} is no file: put the list itself there" in caplog.text
+    assert access.find(f"Bearer {WRITER}".encode()) is not None
+
+
 def test_change_while_the_file_is_first_read_is_not_missed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
