@@ -6,7 +6,7 @@ Owns the list of checks. A check that fails is *needed* or not; only the needed 
 import sqlite3
 import sys
 import tempfile
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -73,9 +73,9 @@ def doctor(
     """Look for what is missing or wrong on this machine, and say how to mend it."""
     secrets = list(secret_checks())
     answers, asked = _asked(cluster, secrets) if cluster else ([], [])
-    own = {urlsplit(found.url).port for found in answers if found.is_up}
     checks = [
-        *machine_checks(own),
+        *machine_checks(),
+        *([] if cluster else [ports()]),
         *folder_checks(data),
         *secrets,
         *clock_checks(answers),
@@ -111,8 +111,8 @@ def _asked(cluster: str, secrets: Iterable[Check]) -> tuple[list[Found], list[Ch
         return [], [Check("cluster document", False, str(error), fix)]
 
 
-def machine_checks(own_ports: Collection[int | None] = ()) -> Iterator[Check]:
-    """Everything that can be checked without a cluster; the replicas of one that was named may hold `own_ports`."""
+def machine_checks() -> Iterator[Check]:
+    """What every command needs of this machine."""
     yield at_least("Python", sys.version_info[:3], PYTHON_MIN, "install Python 3.11 or later")
     yield at_least(
         "SQLite", sqlite3.sqlite_version_info, SQLITE_MIN, "use a Python that is built with a newer SQLite"
@@ -120,7 +120,6 @@ def machine_checks(own_ports: Collection[int | None] = ()) -> Iterator[Check]:
     for part, names in PACKAGES.items():
         yield packages(part, names, needed=part != "reports")
     yield java()
-    yield ports(own_ports)
 
 
 def at_least(what: str, found: tuple[int, ...], least: tuple[int, ...], fix: str) -> Check:
@@ -151,16 +150,16 @@ def java() -> Check:
     return Check("Java for reports", True, "17 or later")
 
 
-def ports(own: Collection[int | None] = ()) -> Check:
-    """Whether the ports that `quorate init` writes are free, or taken by the cluster that was asked about."""
-    taken = [str(port) for port in PORTS if port not in own and not is_free(port)]
+def ports() -> Check:
+    """Whether the ports that `quorate init` writes are free."""
+    taken = [str(port) for port in PORTS if not is_free(port)]
     fix = (
         "a cluster may run already; else choose others with --ports (`quorate up` finds free ones by itself)"
     )
     return Check(
         "ports 8001 to 8003",
         not taken,
-        f"taken: {', '.join(taken)}" if taken else "this cluster's or free" if own else "free",
+        f"taken: {', '.join(taken)}" if taken else "free",
         fix,
         needed=False,
     )

@@ -54,6 +54,7 @@ def test_healthy_machine_and_folder_have_no_findings(tmp_path: Path) -> None:
         "writable folder",
         "room on the disk",
         "file system",
+        "ports 8001 to 8003",
     } <= found.keys()
     assert "write-ahead log" in found["SQLite in the folder"]["found"]
     assert list(tmp_path.iterdir()) == [], "what was tried is gone"
@@ -74,6 +75,7 @@ def test_replicas_that_are_down_or_whose_port_is_taken_are_named(tmp_path: Path)
     assert "taken" in found["port of r2"]["found"]
     assert "ss -ltnp" in found["port of r2"]["fix"]
     assert found["port of r3"]["ok"]
+    assert "ports 8001 to 8003" not in found, "the cluster has ports of its own"
 
 
 def test_clocks_and_documents_that_differ_are_found(tmp_path: Path) -> None:
