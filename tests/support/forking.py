@@ -4,6 +4,7 @@ A child that is given a door instead of an order goes on the same way for `tests
 door is served by a child of it, and told how that ended.
 """
 
+import atexit
 import contextlib
 import json
 import os
@@ -11,8 +12,9 @@ import select
 import signal
 import socket
 import sys
+import threading
 from importlib import import_module
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from quorate.cli import app, main
 from quorate.replica.server import server  # noqa: F401 - so that the forked find it
@@ -23,7 +25,7 @@ STREAMS: Final = 3
 NUMBER_BYTES: Final = 20
 STARTERS: Final = ("up", "demo", "measure")
 """Commands that start replicas, each from a process of its own to fork from."""
-FREQUENT: Final = ("serve", "status", "token", "queue")
+FREQUENT: Final = ("serve", "status", "token", "queue", "quorums")
 """Commands whose modules most processes need."""
 
 
@@ -128,13 +130,33 @@ def _run(channel: socket.socket) -> None:
     _become(*child)
     if sys.argv[1] in STARTERS:
         _let_it_fork()
-    main.main()
+    try:
+        main.main()
+    except SystemExit as end:
+        if end.code is None or isinstance(end.code, int):
+            _end(end.code or 0)
+        raise
 
 
+def _end(code: int) -> NoReturn:
+    """As Python ends, but for taking apart all that is imported: each page of it would be copied first."""
+    threading._shutdown()  # type: ignore[attr-defined]  # waits for threads
+    atexit._run_exitfuncs()
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except OSError:
+        code = LOST_OUTPUT
+    os._exit(code)
+
+
+LOST_OUTPUT: Final = 120
+"""What Python ends with when it cannot write the last of what was printed."""
 LATE: Final = (
     "pydantic.v1",
     "quorate.replica.logs.formats",
     "typer._adapters",
+    "typer.rich_utils",
     "uvicorn.lifespan.on",
     "uvicorn.loops.uvloop",
 )

@@ -1,11 +1,13 @@
-"""A client of TLS 1.3 by OpenSSL's own functions, which can say what Python's module ssl cannot: it changes its keys."""
+"""A client of TLS by OpenSSL's own functions, which can say what Python's module ssl cannot: it changes its keys, and asks for any group."""
 
 import _ssl
 import ctypes
+import ssl
 from typing import Any, Final
 
+SET_GROUPS_LIST: Final = 92
 SET_MIN_PROTOCOL: Final = 123
-TLS_1_3: Final = 0x0304
+SET_MAX_PROTOCOL: Final = 124
 OUT_BYTES: Final = 1 << 20
 
 _LIBRARY: Final = ctypes.CDLL(_ssl.__file__)
@@ -21,12 +23,15 @@ def _made(function: str, *given: Any) -> ctypes.c_void_p:
 
 
 class OpensslClient:
-    """One connection, in memory: trusts anybody."""
+    """One connection, in memory: trusts anybody. `group` is the only one that it offers for keys (left out: what OpenSSL offers)."""
 
-    def __init__(self) -> None:
+    def __init__(self, version: ssl.TLSVersion = ssl.TLSVersion.TLSv1_3, group: str | None = None) -> None:
         # None of these is given back: tests make few.
         context = _made("SSL_CTX_new", _made("TLS_client_method"))
-        _LIBRARY.SSL_CTX_ctrl(context, SET_MIN_PROTOCOL, ctypes.c_long(TLS_1_3), None)
+        for bound in (SET_MIN_PROTOCOL, SET_MAX_PROTOCOL):
+            assert _LIBRARY.SSL_CTX_ctrl(context, bound, ctypes.c_long(version), None) == 1
+        if group is not None:
+            assert _LIBRARY.SSL_CTX_ctrl(context, SET_GROUPS_LIST, ctypes.c_long(0), group.encode()) == 1
         self._tls: Final = _made("SSL_new", context)
         self._in: Final = _made("BIO_new", _made("BIO_s_mem"))
         self._out: Final = _made("BIO_new", _made("BIO_s_mem"))
