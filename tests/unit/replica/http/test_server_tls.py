@@ -74,6 +74,7 @@ def is_let_in_asking(server: ssl.SSLContext, version: ssl.TLSVersion, group: str
     client = OpensslClient(version, group)
     to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
     side = server.wrap_bio(to_server, to_client, server_side=True)
+    is_agreed = False
     for _ in range(6):
         is_agreed = client.agrees()
         to_server.write(client.said())
