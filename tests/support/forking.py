@@ -106,7 +106,7 @@ def _become(order: dict[str, Any], streams: list[int]) -> None:
 def _let_it_fork() -> None:
     """From now on a `LocalCluster` of this process forks its replicas from another child, which is as this process is now."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    if os.fork() == 0:
+    if (pid := os.fork()) == 0:
         ours.close()
         nowhere = os.open(os.devnull, os.O_RDWR)
         for number in range(STREAMS):  # else who reads what the command prints would wait for this one, too
@@ -117,7 +117,10 @@ def _let_it_fork() -> None:
         _become(*child)
     else:
         theirs.close()
-        forked.fork_replicas(forked.Template(ours))
+        made = forked.Template(ours)
+        atexit.register(os.waitpid, pid, 0)  # no command ends before what it started
+        atexit.register(made.close)
+        forked.fork_replicas(made)
 
 
 def _run(channel: socket.socket) -> None:
