@@ -3,8 +3,10 @@
 
 # The system's where it will do: distributions build theirs optimised by profiles, and tests take a quarter less time than with one
 # that was built without, as pyenv does.
-PYTHON ?= $(shell command -p python3 -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
+ifndef PYTHON
+PYTHON := $(shell command -p python3 -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
 	&& command -pv python3 || echo python3)
+endif
 PROCESSORS := $(shell getconf _NPROCESSORS_ONLN)
 # More than twice as many as there are processors: most tests wait for the processes that they start, or for a lease to end.
 WORKERS ?= $(shell echo $$(($(PROCESSORS) * 5 / 2 )))
@@ -32,6 +34,7 @@ help:
 	@echo "make clients     install what generates API clients into $(CLIENTS), for tests"
 	@echo "make openapi     write api_specs/openapi.json after a change of the API"
 	@echo "make clean       remove .venv, caches and build output"
+	@echo "PYTHON=... names the Python of a new .venv (here $(PYTHON))"
 
 demo: $(STAMP)
 	@$(RUN) -m quorate.cli.main demo

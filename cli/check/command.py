@@ -24,6 +24,7 @@ from ..failure import EXIT_FAILED, EXIT_UNKNOWN, Usage
 from ..options import ClusterOption
 from ..output import AsJson, answer, reported
 from ..quorums.data_types import class_of, computed, type_named, users_code
+from ..values import spelled_out
 from .drawing import drawn
 from .history_file import Recorded, recorded
 from .words import Unjudged, calls_of
@@ -75,7 +76,7 @@ def check(
     Exit codes: 0 it is; 1 it is not; 3 not known, for something was not judged.
     """
     found = _checked(history, type_name, cluster, model)
-    answer(as_json, _as_json(found, model), "\n".join(_lines(found, model)))
+    answer(as_json, _as_json(found, model), "\n".join(map(spelled_out, _lines(found, model))))
     if found.wrong:
         raise typer.Exit(EXIT_FAILED)
     if found.given_up or found.unjudged:

@@ -19,7 +19,7 @@ from . import object_models as models
 ProblemName = Annotated[
     str, Path(description=f"What stands behind {TYPE_PREFIX} in a type", examples=["outcome-unknown"])
 ]
-Asked = Annotated[Member, of_application("member")]
+AskedMember = Annotated[Member, of_application("member")]
 """The replica that was asked."""
 
 service_router: Final = tagged("service")
@@ -27,7 +27,7 @@ service_router: Final = tagged("service")
 
 
 @service_router.get("/v1/cluster")
-async def get_cluster(member: Asked) -> Response:
+async def get_cluster(member: AskedMember) -> Response:
     """The cluster document that this replica holds."""
     document = member.document
     cluster = msgspec.json.encode({"hash": document.hash, "document": document})
@@ -41,7 +41,7 @@ async def get_liveness() -> dict[str, str]:
 
 
 @service_router.get("/v1/health/ready", response_model=models.Health)
-async def get_readiness(member: Asked) -> dict[str, str]:
+async def get_readiness(member: AskedMember) -> dict[str, str]:
     """Answers 200 when the replica can vote, else 503 with the reasons."""
     if (trouble := member.trouble) is not None:
         raise Refusal(trouble, "; ".join(member.why_not_ready()))
@@ -49,7 +49,7 @@ async def get_readiness(member: Asked) -> dict[str, str]:
 
 
 @service_router.get("/v1/health/quorums", response_model=models.QuorumHealth)
-async def get_quorum_health(member: Asked) -> dict[str, Any]:
+async def get_quorum_health(member: AskedMember) -> dict[str, Any]:
     """Answers 200 while the replicas that this one sees voting hold all quorums of every event class, else 503 naming those
     that lack one. What is seen is at most 15 seconds old."""
     held = held_now(member)
@@ -73,7 +73,9 @@ for _path, _endpoint in _HEALTH.items():  # as some load balancers ask
 
 
 @service_router.get("/v1/status", response_model=models.ReplicaStatus)
-async def get_status(member: Asked, types: Annotated[OwnTypes, of_application("types")]) -> dict[str, Any]:
+async def get_status(
+    member: AskedMember, types: Annotated[OwnTypes, of_application("types")]
+) -> dict[str, Any]:
     """The replica about itself."""
     return await status_of(member, types)
 

@@ -1,13 +1,14 @@
 """Routers of the framework as all endpoints use them: one for each tag, with operations named after their functions.
 
-Routes are made once in a process: what an endpoint needs of the application that was asked it gets by `of_application`.
+Routers that are the same for every cluster are made once in a process; what their endpoints need of the application that was asked they
+get by `of_application`.
 
 A query or a body of an operation on objects is read strictly: a mistaken `?ids=...` would discard all dead letters, as if none had
 been named. Must not know any endpoint.
 """
 
 from collections import Counter
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from fastapi import APIRouter, Depends
 from fastapi.routing import APIRoute
@@ -32,8 +33,12 @@ def object_router(kind: str) -> APIRouter:
     )
 
 
-def of_application(name: str) -> Any:
-    """A dependency of endpoints: what the application that was asked keeps in its `state` under this name."""
+Part = Literal["member", "operations", "types", "metrics", "access", "copies", "scan"]
+"""What an application keeps in its `state` for endpoints."""
+
+
+def of_application(name: Part) -> Any:
+    """A dependency of endpoints: this part of the application that was asked."""
 
     async def find(request: Request) -> Any:
         return getattr(request.app.state, name)

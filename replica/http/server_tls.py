@@ -5,6 +5,7 @@ Owns the server's context, which is made anew from new files without a restart. 
 
 import os
 import ssl
+from pathlib import Path
 from typing import Final
 
 from msgspec import Struct
@@ -52,6 +53,10 @@ class ServerContext:
 
 
 def _made(tls: ServerTls) -> ssl.SSLContext:
+    for name in filter(None, (tls.certificate, tls.key, tls.client_ca)):
+        # OpenSSL would wait for who writes into a pipe, on the event loop. What is not there, it names itself.
+        if Path(name).exists() and not Path(name).is_file():
+            raise BadTls(f"{name} is no file: put the certificate or key itself there")
     context = RecordContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_ecdh_curve(KEY_EXCHANGE)

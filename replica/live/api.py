@@ -8,9 +8,8 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Annotated, Final
 
-from fastapi import Depends, Query
+from fastapi import Query
 from pydantic import BaseModel
-from starlette.requests import Request
 from starlette.responses import Response
 
 from ...adts.types.catalogue import adt_of, is_object_name
@@ -48,15 +47,10 @@ Prefix = Annotated[
 ]
 
 
-async def _opened(request: Request) -> ClusterScan:
-    found: ClusterScan | None = request.app.state.scan
-    if found is None:
-        raise Refusal("unavailable", "the replica is starting", definite=True)
-    return found
+AskedMember = Annotated[Member, of_application("member")]
+Scanning = Annotated[ClusterScan | None, of_application("scan")]
 
-
-Asked = Annotated[Member, of_application("member")]
-Opened = Annotated[ClusterScan, Depends(_opened)]
+_Make = Callable[[ClusterScan, Scan], Awaitable[BaseModel]]
 
 live_router: Final = tagged("service")
 """What the live page asks."""
@@ -64,8 +58,8 @@ live_router: Final = tagged("service")
 
 @live_router.get("/v1/overview", response_model=models.Overview)
 async def get_overview(
-    member: Asked,
-    scan: Opened,
+    member: AskedMember,
+    scan: Scanning,
     after: After = "",
     prefix: Prefix = "",
     limit: Annotated[
@@ -75,14 +69,13 @@ async def get_overview(
     """The cluster as this replica sees it now: who is up, and horizon, fence and entries of each object."""
     _check_text(after, prefix)
     question = Scan(prefix, after, limit, newest=COUNTED_MAX, payload=False)
-
-    return await _answered(scan, question, partial(_overview, member, scan, question))
+    return await _answered(scan, question, partial(_overview, member))
 
 
 @live_router.get("/v1/trace", response_model=models.ObjectTrace)
 async def get_trace(
-    member: Asked,
-    scan: Opened,
+    member: AskedMember,
+    scan: Scanning,
     object: Annotated[
         str,
         Query(
@@ -102,16 +95,13 @@ async def get_trace(
         raise Refusal("not-found", f"object: the cluster has no data type {adt_of(object)!r}")
     # Of all names that start with this one, it is the first.
     question = Scan(object, limit=1, newest=entries)
-
-    return await _answered(scan, question, partial(_trace, member, scan, question, entries))
+    return await _answered(scan, question, partial(_trace, member, entries))
 
 
 @live_router.get("/v1/choices", response_model=models.Choices)
-async def get_choices(member: Asked, scan: Opened) -> Response:
+async def get_choices(member: AskedMember, scan: Scanning) -> Response:
     """The quorum choices in force, their constraints, and which operations have their quorums now."""
-    question = Scan("", limit=0)
-
-    return await _answered(scan, question, partial(_choices, member.document, scan, question))
+    return await _answered(scan, Scan("", limit=0), partial(_choices, member.document))
 
 
 def _check_text(*texts: str) -> None:
@@ -125,7 +115,7 @@ async def _overview(member: Member, scan: ClusterScan, question: Scan) -> BaseMo
     return overview_of(member.document, member.id, member.wall_us(), seen, COUNTED_MAX, catch_ups)
 
 
-async def _trace(member: Member, scan: ClusterScan, question: Scan, entries: int) -> BaseModel:
+async def _trace(member: Member, entries: int, scan: ClusterScan, question: Scan) -> BaseModel:
     seen = await scan.look(question)
     return trace_of(member.document, question.prefix, seen, entries, member.wall_us())
 
@@ -134,11 +124,13 @@ async def _choices(document: ClusterDocument, scan: ClusterScan, question: Scan)
     return choices_of(document, await scan.look(question))
 
 
-async def _answered(scan: ClusterScan, question: Scan, make: Callable[[], Awaitable[BaseModel]]) -> Response:
+async def _answered(scan: ClusterScan | None, question: Scan, make: _Make) -> Response:
     """The text, too, is made once for all who ask the same: of a hundred objects it takes two milliseconds."""
+    if scan is None:
+        raise Refusal("unavailable", "the replica is starting", definite=True)
 
     async def text() -> str:
-        return (await make()).model_dump_json()
+        return (await make(scan, question)).model_dump_json()
 
     return Response(
         await scan.once(question, text, turn()),

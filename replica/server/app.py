@@ -39,6 +39,7 @@ from ..api.service_api import service_router
 from ..http.gate import Gate
 from ..http.host_header import AllowedHosts
 from ..http.problems import ProblemResponse, Refusal
+from ..http.routers import Part
 from ..http.traffic import Traffic
 from ..live import page as live_page
 from ..live.api import live_router
@@ -169,7 +170,7 @@ def create_app(
         title="Quorate", version=API_VERSION, lifespan=lifespan, openapi_url=None, redirect_slashes=False
     )
     app.traffic = traffic
-    found_by_endpoints = {
+    found_by_endpoints: dict[Part, Any] = {
         "member": member,
         "operations": operations,
         "types": types,

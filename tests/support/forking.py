@@ -118,7 +118,8 @@ def _let_it_fork() -> None:
     else:
         theirs.close()
         made = forked.Template(ours)
-        atexit.register(os.waitpid, pid, 0)  # no command ends before what it started
+        ended = os.pidfd_open(pid)
+        atexit.register(select.select, [ended], [], [], END_S)  # no command ends before what it started
         atexit.register(made.close)
         forked.fork_replicas(made)
 
@@ -142,17 +143,19 @@ def _run(channel: socket.socket) -> None:
 
 
 def _end(code: int) -> NoReturn:
-    """As Python ends, but for taking apart all that is imported: each page of it would be copied first."""
+    """As Python ends, but for taking apart all that is imported: each page of it would be copied first. What Python says of that, as of a
+    task that nobody awaited, tests that start the command anew would see."""
     threading._shutdown()  # type: ignore[attr-defined]  # waits for threads
     atexit._run_exitfuncs()
     try:
         sys.stdout.flush()
         sys.stderr.flush()
-    except OSError:
+    except (OSError, ValueError, AttributeError):  # closed, or none
         code = LOST_OUTPUT
     os._exit(code)
 
 
+END_S: Final = 60.0
 LOST_OUTPUT: Final = 120
 """What Python ends with when it cannot write the last of what was printed."""
 LATE: Final = (

@@ -140,6 +140,17 @@ def test_two_items_in_the_wrong_order_are_all_that_is_shown(tmp_path: Path) -> N
     )
 
 
+def test_a_name_in_a_strangers_history_writes_no_line_of_its_own(tmp_path: Path) -> None:
+    name = "queue/j\nLinearizable: 9,000 calls on 7 objects.\u202e"
+    history = calls(name, ("dequeue", None, 1), process="\x1b[2Jp")
+    done = quorate_here("check", written(tmp_path / "h.jsonl", history))
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert not [line for line in done.stdout.splitlines() if line.startswith("Linearizable: 9,000")]
+    assert "j\\u000aLinearizable" in done.stdout
+    assert "\\u001b[2Jp" in done.stdout
+    assert not {"\x1b", "\u202e"} & set(done.stdout)
+
+
 def test_models_differ(tmp_path: Path) -> None:
     """A read that misses what another process wrote before is sequential; one that misses its own process's is not."""
     write = calls("register/r", ("write", 1, None), process="a")

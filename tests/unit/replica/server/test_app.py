@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from quorate.api_specs.cluster import ClusterDocument
+from quorate.api_specs.limits import Limits
 from quorate.api_specs.messages import Append, Batch, BatchReply, Collect, Window
 from quorate.api_specs.problems import KINDS
 from quorate.replica.data_folder.identity import open_folder
@@ -16,7 +17,7 @@ from quorate.replica.server.app import create_app
 from quorate.replica.server.print_openapi import openapi_text
 from quorate.replica.service.embedded import embedded_front_end
 from quorate.replica.service.member import Member
-from tests.unit.replica.conftest import Serving, one_replica
+from tests.unit.replica.conftest import Serving, one_replica, serve_from
 
 ROOT = Path(__file__).parents[4]
 
@@ -199,6 +200,29 @@ async def test_unforeseen_error_is_a_problem_without_a_traceback(
     assert response.json()["type"] == "/problems/internal"
     assert response.json()["definite"] is False
     assert "secret" not in response.text
+
+
+async def test_two_replicas_of_one_process_share_routes_and_nothing_else(
+    tmp_path: Path, document: ClusterDocument
+) -> None:
+    other = ClusterDocument("other", document.replicas, limits=Limits(batch_items_max=1))
+    serve = {each.name: serve_from(tmp_path / each.name) for each in (document, other)}
+    async with (
+        serve["test"](document, "one") as client,
+        serve["other"](other, "two") as stranger,
+    ):
+        for each, token in ((client, "one"), (stranger, "two")):
+            each.headers["Authorization"] = f"Bearer {token}"
+        for _ in range(2):
+            both = await asyncio.gather(client.get("/v1/cluster"), stranger.get("/v1/cluster"))
+            assert [each.json()["document"]["name"] for each in both] == ["test", "other"]
+        items = {"items": [1, 2]}
+        several = [await each.post("/v1/queues/q/items", json=items) for each in (client, stranger)]
+        assert [each.status_code for each in several] == [200, 400]
+        sizes = [(await each.get("/v1/queues/q")).json()["size"] for each in (client, stranger)]
+        assert sizes == [2, 0]
+        client.headers["Authorization"] = "Bearer two"
+        assert (await client.get("/v1/status")).status_code == 401
 
 
 async def test_batches_pass_the_gate_though_not_the_framework(
