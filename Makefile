@@ -34,7 +34,6 @@ help:
 	@echo "make clients     install what generates API clients into $(CLIENTS), for tests"
 	@echo "make openapi     write api_specs/openapi.json after a change of the API"
 	@echo "make clean       remove .venv, caches and build output"
-	@echo "PYTHON=... names the Python of a new .venv (here $(PYTHON))"
 
 demo: $(STAMP)
 	@$(RUN) -m quorate.cli.main demo
