@@ -1,8 +1,8 @@
 # Every target sets up .venv by itself, again whenever pyproject.toml or requirements.lock has changed.
 # Nothing is installed outside .venv; uv is used where it is found, else venv and pip.
 
-# The system's where it will do: distributions build theirs optimised by profiles, and tests take a quarter less time than with one
-# that was built without, as pyenv does.
+# The system's Python if it is new enough: distributions build it with profile-guided optimisation, pyenv does not, and tests
+# take a quarter less processor time with it.
 ifndef PYTHON
 PYTHON := $(shell command -p python3 -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
 	&& command -pv python3 || echo python3)

@@ -116,7 +116,7 @@ def _read(path: Path) -> str:
         with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
             mode = os.fstat(file.fileno()).st_mode
             if not stat.S_ISREG(mode):
-                raise BadTokens(f"{path} is no file: put the list itself there")
+                raise BadTokens(f"{path} is not a regular file: put the list itself there")
             if mode & (stat.S_IWGRP | stat.S_IWOTH):
                 raise BadTokens(
                     f"{path} can be written by other users, who could let anyone in: chmod 600 {path}"

@@ -54,9 +54,9 @@ class ServerContext:
 
 def _made(tls: ServerTls) -> ssl.SSLContext:
     for name in filter(None, (tls.certificate, tls.key, tls.client_ca)):
-        # OpenSSL would wait for who writes into a pipe, on the event loop. What is not there, it names itself.
+        # OpenSSL would block on a pipe, and the event loop with it. A missing file it names itself.
         if Path(name).exists() and not Path(name).is_file():
-            raise BadTls(f"{name} is no file: put the certificate or key itself there")
+            raise BadTls(f"{name} is not a regular file: put the certificate or key itself there")
     context = RecordContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_ecdh_curve(KEY_EXCHANGE)

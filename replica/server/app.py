@@ -5,13 +5,13 @@ Owns how the parts are put together and how errors of the framework become probl
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from functools import cache, partial
 from typing import Any, Final
 
 import msgspec
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.middleware.exceptions import ExceptionMiddleware
@@ -170,7 +170,7 @@ def create_app(
         title="Quorate", version=API_VERSION, lifespan=lifespan, openapi_url=None, redirect_slashes=False
     )
     app.traffic = traffic
-    found_by_endpoints: dict[Part, Any] = {
+    parts: dict[Part, Any] = {
         "member": member,
         "operations": operations,
         "types": types,
@@ -179,26 +179,26 @@ def create_app(
         "copies": copies,
         "scan": None,
     }
-    for name, part in found_by_endpoints.items():
+    for name, part in parts.items():
         setattr(app.state, name, part)
-    app.router.routes += [
-        *_plain_routes(app, member, access),
-        *(route for router in _ROUTERS for route in router.routes),
-        *(route for router in own_type_routers(operations, types) for route in router.routes),
-        *live_page.page_routes(),
-    ]
+    app.router.routes += _routes(app, member, access, own_type_routers(operations, types))
     _put_behind_gate(app, serving, operations, access, hosts)
     app.shutdown = Shutdown(member, traffic, operations, copies)
     _handle_errors(app)
     return app
 
 
-def _plain_routes(app: FastAPI, member: Member, access: Access) -> Iterator[BaseRoute]:
-    """What the framework does not describe: announcements, the document, and the pages that show it."""
+def _routes(
+    app: FastAPI, member: Member, access: Access, own_types: Iterable[APIRouter]
+) -> Iterator[BaseRoute]:
+    """Announcements, the document and the pages that show it, which the framework does not describe; then the API; then the live page."""
     announce = protocol_api.announcement_endpoint(member)
     yield Route(protocol_api.ANNOUNCEMENT_PATH, announce, methods=["POST"], include_in_schema=False)
     yield Route(DOCUMENT_PATH, _document_endpoint(app, access), include_in_schema=False)
     yield from openapi_pages.page_routes()
+    for router in (*_ROUTERS, *own_types):
+        yield from router.routes
+    yield from live_page.page_routes()
 
 
 def _put_behind_gate(

@@ -23,7 +23,7 @@ COMMAND: Final = [sys.executable, "-m", "quorate.cli.main"]
 IS_POSSIBLE: Final = sys.platform == "linux" and "COVERAGE_PROCESS_CONFIG" not in os.environ
 _SET_CHILD_SUBREAPER: Final = 36
 _ORDER_BYTES_MAX: Final = 200_000
-_END_S: Final = 60.0
+END_S: Final = 60.0
 
 
 class Template:
@@ -62,7 +62,7 @@ def template() -> Template:
             words = [sys.executable, "-m", "tests.support.forking", str(theirs.fileno())]
             process = subprocess.Popen(words, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL)
         made = Template(channel)
-        atexit.register(process.wait, _END_S)
+        atexit.register(process.wait, END_S)
         atexit.register(made.close)
         _templates.append(made)
     return _templates[0]

@@ -22,6 +22,8 @@ from tests.support import forked
 
 ORDER_BYTES_MAX: Final = 200_000
 STREAMS: Final = 3
+LOST_OUTPUT: Final = 120
+"""What Python ends with when it cannot write the last of what was printed."""
 NUMBER_BYTES: Final = 20
 STARTERS: Final = ("up", "demo", "measure")
 """Commands that start replicas, each from a process of its own to fork from."""
@@ -119,7 +121,9 @@ def _let_it_fork() -> None:
         theirs.close()
         made = forked.Template(ours)
         ended = os.pidfd_open(pid)
-        atexit.register(select.select, [ended], [], [], END_S)  # no command ends before what it started
+        atexit.register(
+            select.select, [ended], [], [], forked.END_S
+        )  # no command ends before what it started
         atexit.register(made.close)
         forked.fork_replicas(made)
 
@@ -155,9 +159,6 @@ def _end(code: int) -> NoReturn:
     os._exit(code)
 
 
-END_S: Final = 60.0
-LOST_OUTPUT: Final = 120
-"""What Python ends with when it cannot write the last of what was printed."""
 LATE: Final = (
     "pydantic.v1",
     "quorate.replica.logs.formats",

@@ -67,6 +67,7 @@ def test_what_a_front_end_asks_passes(ask: ForwardedRequest) -> None:
         ({"commands": (AcquireCommand(1, 0),)}, "lease_us: must be above 0"),
         ({"commands": (AcquireCommand(1, int(LEASE_S_MAX * 1e6) + 1),)}, "lease_us: must be above 0"),
         ({"commands": (AcquireCommand(1, 1, -1),)}, "deliveries_max: must be 0 to"),
+        ({"commands": (AcquireCommand(1, 1, 0, "x" * 65),)}, "holder: must be at most 64"),
         ({"commands": (SettleCommand("accept", ("1/é",)),)}, "printable ASCII"),
         (
             {"commands": (SettleCommand("accept", ("1/x",) * (SETTLE_TOKENS_MAX + 1)),)},

@@ -185,7 +185,7 @@ def test_pipe_in_place_of_the_list_is_waited_for_by_nobody(
     path.unlink()
     os.mkfifo(path, 0o600)
     access.look()
-    assert f"{path} is no file: put the list itself there" in caplog.text
+    assert f"{path} is not a regular file" in caplog.text
     assert access.find(f"Bearer {WRITER}".encode()) is not None
 
 

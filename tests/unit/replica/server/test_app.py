@@ -202,6 +202,19 @@ async def test_unforeseen_error_is_a_problem_without_a_traceback(
     assert "secret" not in response.text
 
 
+async def test_what_is_asked_about_the_cluster_is_checked_even_while_the_replica_starts(
+    tmp_path: Path, document: ClusterDocument
+) -> None:
+    member = Member(document, "r1", open_folder(tmp_path, document, "r1"))
+    app = create_app(member, lambda each: embedded_front_end(each, None))
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://r1") as client:
+        for path in ("/v1/overview", "/v1/choices", "/v1/trace?object=queue/q"):
+            early = await client.get(path)
+            assert (early.status_code, early.json()["detail"]) == (503, "the replica is starting")
+        assert (await client.get("/v1/trace?object=q")).status_code == 400
+    await asyncio.to_thread(member.close)
+
+
 async def test_two_replicas_of_one_process_share_routes_and_nothing_else(
     tmp_path: Path, document: ClusterDocument
 ) -> None:
