@@ -104,9 +104,24 @@ def number(count: int) -> Sequence[Value]:
     return [Value(str(count))]
 
 
+def check_whole(what: str, given: object) -> None:
+    """BadInput unless `given` is a whole number: who calls without a type checker is told in words, too."""
+    if isinstance(given, bool) or not isinstance(given, int):
+        raise BadInput(f"{what} is of type {type(given).__name__}: use a whole number (an int)")
+
+
+def check_seconds(what: str, given: object) -> None:
+    """As `check_whole`, for a number of seconds, which may have a fraction."""
+    if isinstance(given, bool) or not isinstance(given, int | float):
+        raise BadInput(
+            f"{what} is of type {type(given).__name__}: use a number of seconds (an int or a float)"
+        )
+
+
 def spans(delay_s: float, expires_s: float | None) -> Spans:
     """After how long an item is due, and expires (None: never); BadInput when that is not allowed."""
-    for what, seconds in (("delay_s", delay_s), ("expires_s", expires_s or 0.0)):
+    for what, seconds in (("delay_s", delay_s), ("expires_s", 0.0 if expires_s is None else expires_s)):
+        check_seconds(what, seconds)
         if not 0 <= seconds <= DELAY_S_MAX:
             raise BadInput(f"{what} is {seconds}: use 0 to {DELAY_S_MAX:.0f} seconds")
     if expires_s is not None and expires_s <= delay_s:
@@ -119,6 +134,8 @@ def spans(delay_s: float, expires_s: float | None) -> Spans:
 
 def check_taking(items_max: int, wait_s: float, limits: Limits) -> None:
     """BadInput unless a dequeue or an acquire may take so many items, and wait so long for the first."""
+    check_whole("max_items", items_max)
+    check_seconds("wait_s", wait_s)
     if not 1 <= items_max <= limits.batch_items_max:
         raise BadInput(f"max_items is {items_max}: use 1 to {limits.batch_items_max} (batch_items_max)")
     if not 0 <= wait_s <= limits.wait_s_max:

@@ -18,7 +18,7 @@ from ..protocol.core.counters import FrontEndCounts
 from ..protocol.core.values import Failed, Operation, Outcome
 from ..transport.driver import Driver
 from .call_reports import Observer, Telling
-from .calls import Call
+from .calls import Call, check_seconds
 from .handles import AsyncDictionary, AsyncQueue, AsyncRegister
 from .history import History
 from .objects import AsyncObject, OwnType
@@ -39,6 +39,7 @@ def deadline_of(call: Call[Any], deadline_s: float | None, default_s: float, lim
 
 def check_deadline(deadline_s: float, limits: Limits) -> None:
     """BadInput unless it is a deadline that the cluster document allows."""
+    check_seconds("deadline_s", deadline_s)
     if not 0 < deadline_s <= limits.deadline_s_max:
         raise BadInput(f"deadline_s is {deadline_s}: use above 0 to {limits.deadline_s_max} (deadline_s_max)")
 

@@ -4,7 +4,7 @@ Owns the methods: the operation that each runs, and what a history is told of it
 """
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Final, Protocol, TypeVar
 
 from ...adts.log import Value, count_leases
@@ -29,6 +29,7 @@ from .calls import (
     Call,
     Told,
     check_taking,
+    check_whole,
     checked_key,
     checked_name,
     checked_value,
@@ -105,6 +106,8 @@ class AsyncQueue(_Handle):
         idempotency_key: str | None = None,
     ) -> None:
         """Add values at the end, in order, at the cost of one; items of others may come between them. Else as `enqueue`."""
+        if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
+            raise BadInput(f"enqueue_many takes several values, not a {type(values).__name__}: pass a list")
         times = spans(delay_s, expires_s)
         texts = self._texts(list(values))
         operation = Enqueue(self._full, texts, checked_key(idempotency_key), times)
@@ -156,8 +159,10 @@ class AsyncQueue(_Handle):
         """The values that wait, or the first `max_items` of them, oldest first; all stay. What is added meanwhile may
         still come between them: only what is taken, or peeked at, has its final place.
         """
-        if max_items is not None and max_items < 1:
-            raise BadInput(f"max_items is {max_items}: use 1 or more, or leave it out for all")
+        if max_items is not None:
+            check_whole("max_items", max_items)
+            if max_items < 1:
+                raise BadInput(f"max_items is {max_items}: use 1 or more, or leave it out for all")
         counting = QueueSize(self._full, sys.maxsize if max_items is None else max_items)
         call = single(
             Told("size", self._full),
@@ -255,8 +260,8 @@ class AsyncQueue(_Handle):
 class _Cells(_Handle):
     """What registers have in common with the keys of dictionaries. `key` is None for a register."""
 
-    def _cell(self, key: str | None) -> str:
-        return self._full if key is None else f"{self._full}/{checked_name(key, 'key')}"
+    def _cell(self, _: str | None) -> str:
+        return self._full
 
     async def _read(self, f: str, key: str | None, deadline_s: float | None) -> Any:
         call = single(Told(f, self._full, key), Read(self._cell(key)), decoded)
@@ -305,6 +310,9 @@ class AsyncDictionary(_Cells):
     """Keys (text, as names are) and values (anything JSON). A key whose value is null is there; `get` gives None for both."""
 
     _type = "dictionary"
+
+    def _cell(self, key: Any) -> str:
+        return f"{self._full}/{checked_name(key, 'key')}"
 
     async def get(self, key: str, *, deadline_s: float | None = None) -> Any:
         """The value of a key; None when it is absent."""

@@ -1,6 +1,6 @@
 """The calls about leases that are more than a line: to be delivered items, and to say what becomes of them. Pure."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, Literal
 
 from ...adts.log import Value
@@ -10,7 +10,17 @@ from ...api_specs.limits import DELIVERIES_MAX, LEASE_S_MAX, SETTLE_TOKENS_MAX, 
 from ...api_specs.values import to_value
 from ..errors import BadInput, LeaseLost
 from ..protocol.core.values import Acquire, ClearDeadLetters, Settle
-from .calls import UNBOUNDED, Call, Result, Told, check_taking, single, some_or_null
+from .calls import (
+    UNBOUNDED,
+    Call,
+    Result,
+    Told,
+    check_seconds,
+    check_taking,
+    check_whole,
+    single,
+    some_or_null,
+)
 from .leases import DeadLetter, Lease, lease_of
 
 LEASE_S: Final = 30.0
@@ -24,10 +34,12 @@ def acquire(
 ) -> Call[list[Lease]]:
     """Have items delivered. A history shows each as a list of its value, its token and how often it was delivered."""
     check_taking(items_max, wait_s, limits)
-    if max_deliveries is not None and not 1 <= max_deliveries <= DELIVERIES_MAX:
-        raise BadInput(
-            f"max_deliveries is {max_deliveries}: use 1 to {DELIVERIES_MAX}, or leave it out for no maximum"
-        )
+    if max_deliveries is not None:
+        check_whole("max_deliveries", max_deliveries)
+        if not 1 <= max_deliveries <= DELIVERIES_MAX:
+            raise BadInput(
+                f"max_deliveries is {max_deliveries}: use 1 to {DELIVERIES_MAX}, or leave it out for no maximum"
+            )
 
     def told(records: Sequence[Any]) -> Sequence[Value]:
         return some_or_null(
@@ -81,17 +93,23 @@ def _check_tokens(tokens: Sequence[Any]) -> None:
 
 def clear_dead(full: str, ids: Sequence[DeadLetter | str] | None, *, is_requeued: bool) -> Call[int]:
     """Clear dead letters away, all where `ids` is None: how many."""
-    if isinstance(ids, str | DeadLetter):
+    if ids is not None and (isinstance(ids, str | DeadLetter) or not isinstance(ids, Iterable)):
         raise BadInput("one dead letter in place of several: pass a list of it")
     named = tuple(each.id if isinstance(each, DeadLetter) else each for each in ids or ())
     if ids is not None and not named:
         raise BadInput("no dead letter is named: pass some, or leave them out for all")
+    for each in named:
+        if not isinstance(each, str):
+            raise BadInput(
+                f"a {type(each).__name__} is no dead letter: pass what dead_letters gave, or its id"
+            )
     told = Told("requeue_dead" if is_requeued else "discard_dead", full)
     return single(told, ClearDeadLetters(full, named, is_requeued), int)
 
 
 def checked_lease(lease_s: float) -> float:
     """`lease_s` itself; BadInput when a lease may not last so long."""
+    check_seconds("lease_s", lease_s)
     if not 0 < lease_s <= LEASE_S_MAX:
         raise BadInput(f"lease_s is {lease_s}: use above 0 to {LEASE_S_MAX:.0f} seconds")
     return lease_s

@@ -271,6 +271,7 @@ def test_endpoints_override_addresses(cluster: LoopbackCluster) -> None:
         ({"token": "sécret"}, BadInput, "printable ASCII"),
         ({"token": "se\ncret"}, BadInput, "printable ASCII"),
         ({"deadline_s": 0}, BadInput, "deadline_s is 0"),
+        ({"deadline_s": "5"}, BadInput, "deadline_s is of type str"),
         ({"deadline_s": 26}, BadInput, "deadline_s_max"),
     ],
 )
@@ -306,6 +307,7 @@ def test_a_cluster_that_allows_less_than_the_default_gives_what_it_allows() -> N
         lambda client: client.queue("q").dequeue(wait_s=21),
         lambda client: client.queue("q").dequeue(wait_s=2, deadline_s=1),
         lambda client: client.queue("q").size(deadline_s=-1),
+        lambda client: client.queue("q").size(deadline_s="1"),
         lambda client: client.queue("q").size(deadline_s=float("nan")),
         lambda client: client.queue("q").enqueue(1, idempotency_key="a b"),
     ],
