@@ -35,8 +35,8 @@ class AcquireCommand(Struct, frozen=True, tag="acquire", omit_defaults=True, for
 
 
 class SettleCommand(Struct, frozen=True, tag="settle", omit_defaults=True, forbid_unknown_fields=True):
-    """End these leases, or renew them. A repeat changes nothing and has the same result, a `SettleResult`; but a repeated renewal counts from
-    the repeat.
+    """End these leases, or renew them. A repeat changes nothing and has the same result, a `SettleResult`. A renewal is the exception: each sets
+    the deadline anew, even to an earlier one.
 
     * "accept": the items are done with. "reject": they become dead letters; "drop": they are gone.
     * "release": they wait to be delivered again, after `span_us`. "renew": the leases last `span_us` from now.

@@ -168,6 +168,13 @@ def test_a_lease_that_was_handed_to_another_is_lost_and_the_new_one_counts() -> 
     assert both.summary.leases == ()
 
 
+def test_of_two_renewals_the_later_sets_the_deadline() -> None:
+    summary = first(entry(1))
+    for span_us in (9 * LEASE, LEASE // 2, LEASE // 2):
+        summary = planned(summary, {}, SettleCommand("renew", tokens(summary), span_us)).summary
+        assert [record.until_us for record in summary.leases] == [NOW + 10 + span_us]
+
+
 def test_an_expired_lease_that_nobody_else_was_given_may_be_accepted_or_renewed() -> None:
     summary = first(entry(1))
     late = NOW + 50 * LEASE
