@@ -5,11 +5,11 @@ Only what the word names is imported: the start of a process is most of what a s
 
 import sys
 from importlib import import_module
-from importlib.metadata import version
 from typing import Annotated, Any, Final, NamedTuple
 
 import typer
 
+from .. import __version__
 from ..adts.collector import collector_off
 from .failure import EXIT_FAILED, EXIT_OK, EXIT_USAGE
 from .groups import Group, UsageError
@@ -61,7 +61,7 @@ _COMMANDS: Final = (
 
 def _tell_version(*, is_asked: bool) -> None:
     if is_asked:
-        typer.echo(f"quorate {version('quorate')}")
+        typer.echo(f"quorate {__version__}")
         raise typer.Exit
 
 

@@ -14,7 +14,6 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from importlib.metadata import version
 from queue import Empty, SimpleQueue
 from typing import Any, Final
 
@@ -26,6 +25,7 @@ try:
 except ModuleNotFoundError as error:
     raise ImportError("Kombu is not installed: pip install 'quorate[celery]'") from error
 
+from .. import __version__
 from ..client_sdk import (
     BadCluster,
     Client,
@@ -333,7 +333,7 @@ class Transport(virtual.Transport):  # type: ignore[misc]  # as above
 
     def driver_version(self) -> str:
         """The version of Quorate."""
-        return version("quorate")
+        return __version__
 
     def as_uri(self, uri: str, include_password: bool = False, mask: str = "**") -> str:
         """The broker URL; there are no secrets in it."""

@@ -4,10 +4,10 @@ import json
 import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final, Literal
 
+from .. import __version__
 from ..adts.specification import Specification
 from ..adts.types.called import Called
 from ..adts.types.catalogue import known_types
@@ -329,8 +329,4 @@ def figures_json(figures: Figures, made_by: Mapping[str, str]) -> str:
 
 def versions() -> dict[str, str]:
     """What makes the report, without Spark."""
-    try:
-        quorate = version("quorate")
-    except PackageNotFoundError:
-        quorate = "from source"
-    return {"quorate": quorate, "python": platform.python_version()}
+    return {"quorate": __version__, "python": platform.python_version()}

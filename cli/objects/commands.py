@@ -6,6 +6,7 @@ from typing import Annotated, Final
 import typer
 
 from ...client_sdk import QuorateError
+from ...client_sdk.api.calls import lookup
 from ..failure import PartlyDone, Usage
 from ..groups import Group
 from ..values import compact, compact_lines, parse_one, parse_value, parse_words
@@ -25,6 +26,7 @@ Value = Annotated[
 ]
 Key = Annotated[str, typer.Argument(metavar="KEY", help="The key, a plain word.")]
 Old = Annotated[str, typer.Argument(metavar="OLD", help="The value it must have; null for none.")]
+Held = Annotated[str, typer.Argument(metavar="OLD", help="The value it must have.")]
 New = Annotated[str, typer.Argument(metavar="NEW", help="The value it gets.")]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The object's name.")]
 TakeMaxOption = Annotated[int, typer.Option("--max", min=1, help="Take up to so many.")]
@@ -115,8 +117,10 @@ def register_cas(asked: Asked, old: Old, new: New) -> Answer:
 @dictionary_app.command()
 @asking
 def get(asked: Asked, key: Key) -> Answer:
-    """Show a key's value; null when it is absent."""
-    return shown("value", asked.dictionary.get(key))
+    """Show a key's value. Where it is absent: null, and exit code 1."""
+    found = asked.client.perform(lookup(asked.name, key))
+    value = found[0] if found else None
+    return Answer({"value": value}, compact(value), is_no=not found)
 
 
 @dictionary_app.command()
@@ -151,6 +155,14 @@ def dictionary_cas(asked: Asked, key: Key, old: Old, new: New) -> Answer:
     """Compare and set: set NEW if the key's value is OLD. Exit code 1 if it was not."""
     before, after = parse_value(old), parse_value(new)
     return _swapped(asked.dictionary.compare_and_set(key, before, after))
+
+
+@dictionary_app.command()
+@asking
+def compare_and_delete(asked: Asked, key: Key, old: Held) -> Answer:
+    """Remove a key if its value is OLD. Exit code 1 if it was not."""
+    was = asked.dictionary.compare_and_delete(key, parse_value(old))
+    return Answer({"deleted": was}, "ok" if was else "not deleted: the value is another one", is_no=not was)
 
 
 @dictionary_app.command()

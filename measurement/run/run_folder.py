@@ -9,12 +9,12 @@ import os
 import platform
 import shutil
 from collections.abc import Iterable, Mapping
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
 from msgspec import Struct
 
+from ... import __version__
 from ...adts.types.catalogue import adt_of
 from ...api_specs.cluster import ClusterDocument
 from ...quorums.choices.system_choice import SystemChoice
@@ -100,7 +100,7 @@ def _systems(systems: Mapping[str, System]) -> dict[str, str]:
 def machine() -> dict[str, Any]:
     """By what a run is made, for people."""
     return {
-        "quorate": version("quorate"),
+        "quorate": __version__,
         "python": platform.python_version(),
         "machine": f"{platform.system()} {platform.machine()}",
         "cores": os.cpu_count(),

@@ -140,6 +140,17 @@ async def compare_and_set_entry(
     return await _compare_and_set(operations, asked, object_name("dictionary", name, key), body)
 
 
+@dictionary_router.post("/entries/{key}/compare-and-delete", response_model=models.Deleted)
+async def compare_and_delete_entry(
+    operations: Served, name: Name, key: Key, body: models.CompareAndDeleteBody, asked: Keyed
+) -> Response:
+    """Remove a key if it has the value `old`: of several callers, one is told that it was removed."""
+    old = await read_apart(partial(operations.value, body.old))
+    operation = CompareAndSet(object_name("dictionary", name, key), old, None, asked.key)
+    was_old = await operations.decide(asked, operation)
+    return json_response(f'{{"deleted":{"true" if was_old else "false"}}}')
+
+
 @dictionary_router.post("/entries/{key}/put-if-absent", response_model=models.Stored)
 async def put_entry_if_absent(
     operations: Served, name: Name, key: Key, body: models.ValueBody, asked: Keyed

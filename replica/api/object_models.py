@@ -5,7 +5,7 @@ Owns shapes only. What a value may be is checked where it becomes canonical text
 
 from typing import Annotated, Any, Final
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, JsonValue, Tag
+from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, JsonValue, Tag
 
 from ...api_specs.limits import DEFAULTS, DELAY_S_MAX
 
@@ -106,6 +106,19 @@ class CompareAndSetBody(Body):
     new: Anything
 
 
+def _not_null(old: Any) -> Any:
+    if old is None:
+        raise ValueError("null stands for an absent key as well: use DELETE")
+    return old
+
+
+class CompareAndDeleteBody(Body):
+    """What the value must be for its key to be removed."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"old": "leader-1"}]})
+    old: Annotated[Any, Field(description="Any JSON value but null"), AfterValidator(_not_null)]
+
+
 class Enqueued(BaseModel):
     """How many items joined the queue."""
 
@@ -135,6 +148,12 @@ class Swapped(BaseModel):
     """Whether the value was `old`, and is now `new`."""
 
     swapped: bool = Field(examples=[True])
+
+
+class Deleted(BaseModel):
+    """Whether the key had the value `old`, and is now absent."""
+
+    deleted: bool = Field(examples=[True])
 
 
 class Stored(BaseModel):

@@ -49,6 +49,7 @@ REASONS: Final[Mapping[str, str]] = {
     "compareAndSetRegister": "Replace what was read, if it is still there.",
     "getEntry": "Read the same key.",
     "compareAndSetEntry": "Replace what was read, if it is still there.",
+    "compareAndDeleteEntry": "Delete what was read, if it is still there.",
     "deleteEntry": "Delete the same key.",
     "getDictionary": "Read the whole dictionary.",
 }
@@ -77,7 +78,10 @@ OPERATIONS: Final[Mapping[str, Told]] = {
         "Compare and set a register", "Whether the register held `old`.", _KEYED, ("readRegister",)
     ),
     "getEntry": Told(
-        "Read a dictionary's key", "The value.", (*_LOOK, "not-found"), ("compareAndSetEntry", "deleteEntry")
+        "Read a dictionary's key",
+        "The value.",
+        (*_LOOK, "not-found"),
+        ("compareAndSetEntry", "compareAndDeleteEntry", "deleteEntry"),
     ),
     "putEntry": Told(
         "Set a dictionary's key", "The key has the value.", _NEW, ("getEntry", "deleteEntry", "getDictionary")
@@ -85,6 +89,9 @@ OPERATIONS: Final[Mapping[str, Told]] = {
     "deleteEntry": Told("Delete a dictionary's key", "The key is absent.", _NEW, ("getEntry",)),
     "compareAndSetEntry": Told(
         "Compare and set a dictionary's key", "Whether the key had the value `old`.", _KEYED, ("getEntry",)
+    ),
+    "compareAndDeleteEntry": Told(
+        "Compare and delete a dictionary's key", "Whether the key had the value `old`.", _KEYED, ("getEntry",)
     ),
     "putEntryIfAbsent": Told(
         "Set a dictionary's key if absent",
@@ -176,7 +183,7 @@ OF_OWN_TYPES: Final = Told(
 TAGS: Final[Mapping[str, str]] = {
     "queues": "First in, first out. Several callers may enqueue and dequeue the same queue at any replica.",
     "registers": "One value, with compare-and-set.",
-    "dictionaries": "Values by key, each key by itself, with put-if-absent and compare-and-set.",
+    "dictionaries": "Values by key, each key by itself, with put-if-absent, compare-and-set and compare-and-delete.",
     OWN_TAG: "Objects whose types are classes of your own: each method is an operation.",
     "service": "The replica itself: its cluster document, its health, and what problems mean.",
     "replica protocol": "How front ends and replicas talk to each other; an application has no need of it.",

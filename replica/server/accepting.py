@@ -17,7 +17,7 @@ ACCEPTS_MAX: Final = 64
 _log = logging.getLogger(__name__)
 
 
-class Acceptor:
+class AcceptLoop:
     """Accepts at one listening socket, beside the server that owns it."""
 
     def __init__(self, listening: socket.socket, protocol: Callable[[], asyncio.Protocol]) -> None:

@@ -25,7 +25,7 @@ from ..http.traffic import Traffic
 from ..service.copying import Copies
 from ..service.member import Member
 from ..upkeep.janitor import Janitor
-from .accepting import Acceptor
+from .accepting import AcceptLoop
 from .systemd import tell_ready
 
 LINGER_S: Final = 0.5
@@ -81,7 +81,7 @@ class Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, shutdown: Shutdown) -> None:
         super().__init__(config)
         self._shutdown: Final = shutdown
-        self._acceptors: list[Acceptor] = []
+        self._acceptors: list[AcceptLoop] = []
 
     @contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
@@ -104,7 +104,7 @@ class Server(uvicorn.Server):
         """Start as uvicorn does; then a service manager that waits for it is told."""
         await super().startup(sockets)
         self._acceptors = [
-            Acceptor(each, self._protocol) for server in self.servers for each in server.sockets
+            AcceptLoop(each, self._protocol) for server in self.servers for each in server.sockets
         ]
         if not self.should_exit:
             tell_ready()

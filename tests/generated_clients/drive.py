@@ -12,6 +12,7 @@ from typing import Any
 
 from quorate_client import AuthenticatedClient
 from quorate_client.api.dictionaries import (
+    compare_and_delete_entry,
     compare_and_set_entry,
     delete_entry,
     get_dictionary,
@@ -35,6 +36,7 @@ from quorate_client.api.registers import compare_and_set_register, read_register
 from quorate_client.api.service import get_cluster, get_problem_type, get_readiness
 from quorate_client.models import (
     AcquireBody,
+    CompareAndDeleteBody,
     CompareAndSetBody,
     DequeueBody,
     OneItem,
@@ -143,6 +145,9 @@ def dictionary() -> dict[str, Any]:
     swapped = compare_and_set_entry.sync(NAME, "ada", client=CLIENT, body=change)
     got = get_entry.sync(NAME, "ada", client=CLIENT)
     everything = get_dictionary.sync(NAME, client=CLIENT)
+    kept = compare_and_delete_entry.sync(
+        NAME, "ada", client=CLIENT, body=CompareAndDeleteBody(old={"age": 36})
+    )
     gone = delete_entry.sync_detailed(NAME, "ada", client=CLIENT)
     missing = get_entry.sync_detailed(NAME, "ada", client=CLIENT)
     assert got is not None
@@ -153,6 +158,7 @@ def dictionary() -> dict[str, Any]:
         "swapped": swapped.swapped if swapped and not isinstance(swapped, Problem) else None,
         "value": got.value,
         "items": everything.items.to_dict() if everything and not isinstance(everything, Problem) else None,
+        "kept": kept.deleted is False if kept and not isinstance(kept, Problem) else None,
         "deleted": gone.status_code,
         "missing": told(missing.parsed),
     }

@@ -93,6 +93,7 @@ async function dictionary() {
   });
   const got = await client.GET(entry, { params });
   const all = await client.GET("/v1/dictionaries/{name}", { params: { path: { name: "typescript" } } });
+  const kept = await client.POST(`${entry}/compare-and-delete`, { params, body: { old: { age: 36 } } });
   const gone = await client.DELETE(entry, { params });
   const missing = await client.GET(entry, { params });
   return {
@@ -101,6 +102,7 @@ async function dictionary() {
     swapped: swapped.data?.swapped,
     value: got.data?.value,
     items: all.data?.items,
+    kept: kept.data?.deleted === false,
     deleted: gone.response.status,
     missing: told(missing.error),
   };

@@ -42,6 +42,7 @@ EXPECTED: Final = {
         "swapped": True,
         "value": {"age": 37},
         "items": {"ada": {"age": 37}},
+        "kept": True,
         "deleted": 204,
         "missing": problem("not-found", 404),
     },

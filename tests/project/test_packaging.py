@@ -13,6 +13,8 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from quorate import __version__
+
 ROOT = Path(__file__).parents[2]
 NOT_ROOMS = {"build", "dist", "out", "tests"}
 """Folders at the top that are not installed."""
@@ -81,7 +83,7 @@ def test_wheel_holds_every_file_of_the_rooms_and_no_tests(tmp_path: Path) -> Non
             copy2(path, tree)
     copy2(ROOT / "LICENSE", tree)
     run_python("-m", "build", "--no-isolation", "--wheel", "--outdir", str(tmp_path), str(tree), cwd=tmp_path)
-    with zipfile.ZipFile(next(tmp_path.glob("*.whl"))) as wheel:
+    with zipfile.ZipFile(next(tmp_path.glob(f"quorate-{__version__}-*.whl"))) as wheel:
         held = {name for name in wheel.namelist() if ".dist-info/" not in name}
     assert held == files_of_rooms()
 

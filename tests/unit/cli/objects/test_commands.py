@@ -84,7 +84,14 @@ def test_dictionary_keeps_keys(run: Run) -> None:
     assert run("dict", "d", "cas", "bob", "1", "2").returncode == 0
     assert run("dict", "d", "items").stdout == 'ann\t{"age":36}\nbob\t2\n'
     assert run("dict", "d", "delete", "ann").returncode == 0
-    assert run("dict", "d", "get", "ann").stdout == "null\n"
+    absent = run("dict", "d", "get", "ann")
+    assert (absent.returncode, absent.stdout) == (1, "null\n")
+    assert run("dict", "d", "put", "nothing", "null").returncode == 0
+    assert run("dict", "d", "get", "nothing").returncode == 0
+    refused = run("dict", "d", "compare-and-delete", "bob", "1", "--json")
+    assert (refused.returncode, json.loads(refused.stdout)) == (1, {"deleted": False})
+    assert run("dict", "d", "get", "bob").stdout == "2\n"
+    assert run("dict", "d", "compare-and-delete", "bob", "2").stdout == "ok\n"
     assert json.loads(run("dict", "d", "size", "--json").stdout) == {"size": 1}
 
 

@@ -115,6 +115,8 @@ async def test_bad_value_is_refused(client: httpx.AsyncClient, call: tuple[str, 
         ("/v1/registers/a/compare-and-set", {"old": 1}),
         ("/v1/registers/a/compare-and-set", {"old": 1, "new": 10**20}),
         ("/v1/dictionaries/d/entries/k/compare-and-set", {"new": 1}),
+        ("/v1/dictionaries/d/entries/k/compare-and-delete", {}),
+        ("/v1/dictionaries/d/entries/k/compare-and-delete", {"old": None}),
     ],
     ids=lambda part: str(part)[:40],
 )

@@ -59,6 +59,7 @@ async def test_a_key_that_comes_back_with_another_request_is_unprocessable(clien
         ("/v1/registers/r/compare-and-set", {"old": None, "new": 1}, {"old": None, "new": 2}),
         ("/v1/dictionaries/d/entries/a/compare-and-set", {"old": None, "new": 1}, {"old": 1, "new": 2}),
         ("/v1/dictionaries/d/entries/b/put-if-absent", {"value": 1}, {"value": 2}),
+        ("/v1/dictionaries/d/entries/b/compare-and-delete", {"old": 1}, {"old": 2}),
     ):
         answer = (await client.post(path, json=first, headers=header)).json()
         refused = await client.post(path, json=other, headers=header)
@@ -105,6 +106,14 @@ async def test_dictionary_keeps_keys_apart_and_forgets_deleted_ones(client: http
     assert (await client.post(entry + "a/put-if-absent", json={"value": 2})).json() == {"stored": False}
     assert (await client.post(entry + "b/put-if-absent", json={"value": 2})).json() == {"stored": True}
     assert (await client.get("/v1/dictionaries/d")).json() == {"size": 2, "items": {"a": 1, "b": 2}}
+    assert (await client.post(entry + "a/compare-and-delete", json={"old": 2})).json() == {"deleted": False}
+    assert (await client.get(entry + "a")).json()["value"] == 1
+    keyed = {"Idempotency-Key": "once"}
+    for _ in range(2):
+        gone = await client.post(entry + "a/compare-and-delete", json={"old": 1.0}, headers=keyed)
+        assert gone.json() == {"deleted": True}, "the second is a repeat of the first"
+    assert (await client.get(entry + "a")).status_code == 404
+    assert (await client.put(entry + "a", json={"value": 1})).status_code == 204
     assert (await client.delete(entry + "a")).status_code == 204
     assert (await client.delete(entry + "a")).status_code == 204
     assert (await client.get(entry + "a")).status_code == 404
