@@ -7,9 +7,9 @@ import asyncio
 import os
 import re
 import secrets
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from urllib.parse import urlsplit
 
 from msgspec import Struct
@@ -18,12 +18,13 @@ from msgspec.structs import replace
 from ...api_specs.cluster import BadCluster as BadDocument
 from ...api_specs.cluster import ClusterDocument, parse
 from ...api_specs.tokens import token_problem
-from ..errors import BadCluster, BadInput
+from ..errors import BadCluster, BadInput, QuorateError, Unavailable
 from ..transport.driver import Driver, new_site
 from ..transport.http_transport import HttpTransport, fetch_cluster
 from ..transport.ports import Traces
 from ..transport.tls import SYSTEM_TRUST, ClientTls
 from .blocking import Client
+from .calls import check_seconds
 from .client import AsyncClient, check_deadline
 from .history import History
 
@@ -36,14 +37,14 @@ TRACES: Final = "QUORATE_TRACES"
 """The environment's variable for the URL of a collector of traces."""
 _HOST_AND_PORT: Final = re.compile(r"[A-Za-z0-9.-]+:[0-9]+")
 
-Cluster: TypeAlias = "ClusterDocument | str | os.PathLike[str]"
-"""A cluster document, the path of one, or the URL of any one replica."""
+Cluster: TypeAlias = "ClusterDocument | str | os.PathLike[str] | Sequence[str]"
+"""A cluster document, the path of one, or the URL of any one replica; or the URLs of several, of which one must answer."""
 
 
 class Recipe(Struct, frozen=True):
     """All that a client is made from, so that a forked child can make its own."""
 
-    cluster: Cluster
+    cluster: ClusterDocument | str | os.PathLike[str] | tuple[str, ...]
     endpoints: Mapping[str, str]
     token: str | None
     deadline_s: float | None
@@ -81,15 +82,11 @@ class Recipe(Struct, frozen=True):
     async def _document(self) -> ClusterDocument:
         if isinstance(self.cluster, ClusterDocument):
             return self.cluster
+        if isinstance(self.cluster, tuple):
+            return await self._fetched(self.cluster)
         place = os.fspath(self.cluster)
         if is_url(place):
-            return await fetch_cluster(
-                place,
-                token=self.token,
-                timeout_s=DEADLINE_S if self.deadline_s is None else self.deadline_s,
-                tls=self.tls,
-                endpoints=self.endpoints,
-            )
+            return await self._fetched((place,))
         try:
             text = await asyncio.to_thread(Path(place).read_text, encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
@@ -101,6 +98,36 @@ class Recipe(Struct, frozen=True):
             return parse(text, place)
         except BadDocument as error:
             raise BadCluster(str(error)) from None
+
+    async def _fetched(self, urls: tuple[str, ...]) -> ClusterDocument:
+        """What the first of these tells that has something to tell: all are asked at once, for some may be down."""
+        timeout_s = DEADLINE_S if self.deadline_s is None else self.deadline_s
+        asked = [
+            asyncio.ensure_future(
+                fetch_cluster(
+                    url,
+                    token=self.token,
+                    timeout_s=timeout_s,
+                    tls=self.tls,
+                    endpoints=self.endpoints,
+                    named=urls,
+                )
+            )
+            for url in urls
+        ]
+        errors: list[QuorateError] = []
+        try:
+            for answered in asyncio.as_completed(asked):
+                try:
+                    return await answered
+                except QuorateError as error:
+                    errors.append(error)
+        finally:
+            for each in asked:
+                each.cancel()
+            await asyncio.gather(*asked, return_exceptions=True)
+        refused = next((error for error in errors if not isinstance(error, Unavailable)), None)
+        raise refused or Unavailable("; ".join(map(str, errors)), definite=True)
 
 
 class Connecting:
@@ -185,8 +212,10 @@ def _recipe(
     for replica, url in (endpoints or {}).items():
         if not is_url(url):
             raise BadInput(f"endpoints: {replica}: {url!r} must look like http://host:port")
+    if deadline_s is not None:
+        check_seconds("deadline_s", deadline_s)
     return Recipe(
-        cluster,
+        _places(cluster),
         dict(endpoints or {}),
         token,
         deadline_s,
@@ -194,6 +223,17 @@ def _recipe(
         forward,
         traces=os.environ.get(TRACES, ""),
     )
+
+
+def _places(cluster: Any) -> ClusterDocument | str | os.PathLike[str] | tuple[str, ...]:
+    if isinstance(cluster, ClusterDocument | str | os.PathLike):
+        return cluster
+    urls = tuple(cluster) if isinstance(cluster, Iterable) else ()
+    if not urls or not all(isinstance(url, str) and is_url(url) for url in urls):
+        raise BadInput(
+            f"the cluster is {cluster!r}: use its file, a replica's URL such as http://host:port, or a list of URLs"
+        )
+    return urls
 
 
 def _tracing(provider: "TracerProvider | None", url: str) -> Traces:

@@ -3,7 +3,7 @@
 Owns which path a message goes to and in which encoding, and which HTTP client carries it. Must not know what a batch means.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Final, Literal
 from urllib.parse import urlsplit
 
@@ -144,6 +144,7 @@ async def fetch_cluster(
     timeout_s: float,
     tls: ClientTls = SYSTEM_TRUST,
     endpoints: Mapping[str, str] = _NO_ENDPOINTS,
+    named: Collection[str] = (),
 ) -> ClusterDocument:
     """The cluster document that the replica at `url` serves.
 
@@ -169,17 +170,23 @@ async def fetch_cluster(
         raise BadCluster(
             f"{place}: the document's hash differs: client and replica are of different versions"
         )
-    check_hosts(url, document, has_token=token is not None, endpoints=endpoints)
+    check_hosts(url, document, has_token=token is not None, endpoints=endpoints, named=named)
     return document
 
 
 def check_hosts(
-    url: str, document: ClusterDocument, *, has_token: bool, endpoints: Mapping[str, str] = _NO_ENDPOINTS
+    url: str,
+    document: ClusterDocument,
+    *,
+    has_token: bool,
+    endpoints: Mapping[str, str] = _NO_ENDPOINTS,
+    named: Collection[str] = (),
 ) -> None:
     """Raises BadCluster for a document that was fetched from `url` and leads where a token must not go: from https:// to
-    http://, or, fetched without TLS, to a host that the caller has not named. `endpoints` names the URL of replicas."""
-    named = {_host(each) for each in (url, *endpoints.values())}
-    strangers = [each for each in (document.urls | dict(endpoints)).values() if _host(each) not in named]
+    http://, or, fetched without TLS, to a host that the caller has not named. `endpoints` has URLs of replicas by id, `named` others that the caller
+    has named."""
+    known = {_host(each) for each in (url, *endpoints.values(), *named)}
+    strangers = [each for each in (document.urls | dict(endpoints)).values() if _host(each) not in known]
     if has_token and strangers and not url.startswith("https:"):
         raise BadCluster(
             f"{url}: its document leads to {strangers[0]}, a host that you have not named, and the token would be sent there: "

@@ -26,7 +26,7 @@ from quorate.client_sdk import (
 from quorate.client_sdk.protocol.core.values import Done, Enqueue, Operation, Outcome
 from quorate.client_sdk.transport.link import EXCHANGE_TIMEOUT_S
 from tests.system.harness import until_now
-from tests.unit.client_sdk.loopback import LoopbackCluster, cluster_of, problem
+from tests.unit.client_sdk.loopback import LoopbackCluster, PendingCommand, cluster_of, problem
 from tests.unit.client_sdk.scripted import document_of
 
 LIMITS = Limits(batch_items_max=10, value_bytes_max=1000)
@@ -243,6 +243,22 @@ def test_a_cluster_is_a_document_a_path_or_a_url(cluster: LoopbackCluster, tmp_p
             assert client.queue("q").size() == 0
 
 
+def test_of_several_urls_one_must_answer(cluster: LoopbackCluster) -> None:
+    dead, alive = "http://127.0.0.1:1", cluster.servers["r3"].url
+    for given in ([dead, alive], (alive, dead), [alive]):
+        with connect(given) as client:
+            assert client.document == cluster.document
+
+    async def refuse(_: PendingCommand) -> bytes:
+        return problem(403, "forbidden")
+
+    cluster.servers["r3"].handler = refuse
+    with pytest.raises(RefusedByReplicas):
+        connect([dead, alive])
+    with pytest.raises(Unavailable, match=r"127\.0\.0\.1:1/.*; .*127\.0\.0\.1:2/"):
+        connect([dead, "http://127.0.0.1:2"])
+
+
 def test_endpoints_override_addresses(cluster: LoopbackCluster) -> None:
     urls = {replica: server.url for replica, server in cluster.servers.items()}
     swapped = urls | {"r1": urls["r2"], "r2": urls["r1"]}
@@ -266,6 +282,11 @@ def test_endpoints_override_addresses(cluster: LoopbackCluster) -> None:
         ({"cluster": "/"}, BadCluster, "name the file itself, as cluster.toml in that folder$"),
         ({"cluster": "127.0.0.1:8001"}, BadCluster, "for a replica's URL write http://127.0.0.1:8001$"),
         ({"cluster": "http://127.0.0.1:1"}, Unavailable, r"127\.0\.0\.1:1"),
+        ({"cluster": "http://127.0.0.1:1", "deadline_s": "5"}, BadInput, "deadline_s is of type str"),
+        ({"cluster": []}, BadInput, "or a list of URLs"),
+        ({"cluster": [5]}, BadInput, "or a list of URLs"),
+        ({"cluster": 5}, BadInput, "the cluster is 5: use its file, a replica's URL"),
+        ({"cluster": ["my-cluster/cluster.toml"]}, BadInput, "or a list of URLs"),
         ({"endpoints": {"r9": "http://127.0.0.1:1"}}, BadInput, "no replica r9: use r1, r2"),
         ({"endpoints": {"r1": "127.0.0.1:1"}}, BadInput, "must look like http://host:port"),
         ({"token": "sécret"}, BadInput, "printable ASCII"),

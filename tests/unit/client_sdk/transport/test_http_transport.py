@@ -296,6 +296,8 @@ async def test_a_token_goes_to_no_host_that_the_caller_has_not_named(
     if not is_refused:
         assert await fetched == document
         return
+    others = list(document.urls.values())
+    assert await fetch_cluster(server.url, token=token, timeout_s=5, named=others) == document
     with pytest.raises(BadCluster, match=r"10\.0\.0\.9:2, a host that you have not named"):
         await fetched
 
