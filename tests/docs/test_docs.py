@@ -13,6 +13,7 @@ PAGES = [
     "docs/explanation/verification.md",
     "docs/internals/performance.md",
     "docs/internals/planted-mistakes.md",
+    "docs/internals/sharing.md",
     "docs/internals/tests.md",
     "docs/internals/verification.md",
     "docs/reference/limits.md",
