@@ -1,7 +1,8 @@
 """The hybrid logical clock (Kulkarni et al., "Logical Physical Clocks", 2014, figure 5). Pure: the time comes in.
 
 A clock belongs to one site id, that is to one incarnation of one process, and never gives a timestamp twice: a new one is
-above all it gave and all it witnessed, and at or above the physical time it is told.
+above all it gave and all it witnessed, and at or above the physical time it is told. It may be set back, where that time was wrong: the
+timestamps that follow have counters that those before have not.
 """
 
 from typing import Final
@@ -12,6 +13,10 @@ from .timestamp import COUNTER_MAX, Timestamp, counter, make, wall_us
 
 AHEAD_MAX: Final = 10_000
 """Microseconds ahead of a clock in which it remembers to have given timestamps."""
+GENERATIONS: Final = 16
+"""So often a clock may be set back before time reaches what it gave."""
+COUNTERS: Final = (COUNTER_MAX + 1) // GENERATIONS
+"""Of one microsecond, as many timestamps as a clock gives between two times that it is set back."""
 
 
 class Now(Struct, frozen=True, gc=False):
@@ -30,6 +35,11 @@ class Now(Struct, frozen=True, gc=False):
         return Now(self.mono_s - seconds, self.wall_us - round(seconds * 1e6))
 
 
+def generation(timestamp: Timestamp) -> int:
+    """Which generation of its clock gave it: those of one generation and site rise."""
+    return counter(timestamp) // COUNTERS
+
+
 class HybridClock:
     """Gives timestamps of one site."""
 
@@ -39,6 +49,9 @@ class HybridClock:
         self._last_counter = 0
         self._ahead: dict[int, int] = {}
         """Of the microseconds ahead of this clock in which it has given timestamps: the next counter that is free."""
+        self._generation = 0
+        self._given_us = [-1] * GENERATIONS
+        """Of each generation that is over: the last microsecond in which it may have given timestamps."""
         self.site = site
 
     @property
@@ -67,12 +80,27 @@ class HybridClock:
             self._forget_passed()
         return make(at_us, free, self.site)
 
+    def set_back(self, now_us: int) -> bool:
+        """Give timestamps from `now_us` on, though later ones were given. Whether that can be: not where too many generations of those
+        are ahead of `now_us`."""
+        self._given_us[self._generation] = max(self._last_us, *self._ahead, 0)
+        passed = (place for place, given_us in enumerate(self._given_us) if given_us < now_us)
+        generation = next(passed, None)
+        if generation is None:
+            return False
+        self._generation = generation
+        self._ahead.clear()
+        self._last_us, self._last_counter = max(now_us - 1, 0), COUNTER_MAX
+        self._last = make(self._last_us, self._last_counter, self.site)
+        return True
+
     def _free(self, at_us: int, least: int) -> tuple[int, int]:
-        """The first time and counter, from these on, that were not given ahead of time."""
-        least = max(least, self._ahead.get(at_us, 0)) if self._ahead else least
-        while least > COUNTER_MAX:
+        """The first time and counter of this generation, from these on, that were not given ahead of time."""
+        first = self._generation * COUNTERS
+        least = max(least, first, self._ahead.get(at_us, 0))
+        while least >= first + COUNTERS:
             at_us += 1
-            least = self._ahead.get(at_us, 0)
+            least = max(first, self._ahead.get(at_us, 0))
         return at_us, least
 
     def _forget_passed(self) -> None:

@@ -31,6 +31,8 @@ class Timekeeping:
         )
         self._highest: Timestamp = ZERO
         """The highest timestamp that any replica has told that its store holds."""
+        self._set_back_from: Timestamp = ZERO
+        """No timestamp is above this that was given before the clock was set back."""
         self._near_us: Final = offset_max_s * 1e6 / 2
         self._stored_ahead_us: Final = (offset_max_s + 2 * replica_error_s) * 1e6
         """How far ahead of true time a stamp may be that a replica has stored whose clock is right, and always was."""
@@ -48,17 +50,33 @@ class Timekeeping:
             if wall_us(stored) <= self.latest_us(now) + error_us:
                 self._clock.witness(stored)
 
-    def stamp(self, now: Now, least: Timestamp = ZERO) -> Timestamp:
-        """A new timestamp, at or above the upper bound of the present true time, and above `least`, however far ahead."""
-        return self._clock.above(least, self.latest_us(now))
+    def stamp(self, now: Now, shown: Timestamp = ZERO, given: Timestamp = ZERO) -> Timestamp:
+        """A new timestamp, at or above the upper bound of the present true time, and above what is `shown` of its object, however far
+        ahead. Also above what was `given` to it, unless time was wrong then: no replica need have stored that.
+        """
+        latest_us = self.latest_us(now)
+        if self._is_beyond(self._clock.last, latest_us) and self.is_settled(now):
+            self._set_back(latest_us)
+        least = shown if self._is_beyond(given, latest_us) else max(shown, given)
+        return self._clock.above(least, latest_us)
+
+    def _set_back(self, latest_us: int) -> None:
+        """Time was wrong, and is set right. Replicas would refuse what the clock gives for as long as it is ahead."""
+        before = self._clock.last
+        if self._clock.set_back(latest_us):
+            self._set_back_from = max(self._set_back_from, before)
 
     def is_ahead(self, stamp: Timestamp, now: Now) -> bool:
         """Whether it is so far ahead of time that clocks must have been wrong when it was given: no wait is for so long."""
-        return wall_us(stamp) > self.latest_us(now) + self._stored_ahead_us
+        return self._is_beyond(stamp, self.latest_us(now))
+
+    def _is_beyond(self, stamp: Timestamp, latest_us: int) -> bool:
+        return wall_us(stamp) > latest_us + self._stored_ahead_us
 
     def is_any_ahead(self, now: Now) -> bool:
-        """Whether some replica's store holds such a timestamp."""
-        return self.is_ahead(self._highest, now)
+        """Whether some replica's store holds such a timestamp, or may hold one that was given before the clock is set back."""
+        is_ahead = self.is_ahead(max(self._highest, self._clock.last), now)
+        return is_ahead or wall_us(self._set_back_from) >= self.latest_us(now)
 
     def is_near(self, theirs_us: int, now: Now) -> bool:
         """Whether a replica with that clock takes no stamp of ours for one from far off, though it be on its way a while."""

@@ -289,8 +289,8 @@ class FrontEnd(TimeNow):
 
     def stamp_for(self, cache: LogCache) -> Timestamp:
         """A new timestamp for the object, above all that is known of it."""
-        cache.latest = self._time.stamp(self._now, cache.latest)
-        return cache.latest
+        cache.given = self._time.stamp(self._now, cache.latest, cache.given)
+        return cache.given
 
     def choice_of(self, name: str) -> QuorumChoice:
         """The object's quorum choice."""

@@ -1,8 +1,8 @@
 """Which requests of other front ends a replica's own front end serves (`quorate.api_specs.messages.ForwardedRequest`). Pure.
 
 Owns the rule "once at most". A forwarded request names the incarnation that may serve it, and this one remembers the ids that it has
-met. Those that it forgets are the lowest, and below the highest of them nothing is served any more: so a copy that
-arrives late is refused, whatever clocks do. What is refused here may be such a copy: the refusal is never definite. (By
+met. Those that it forgets are the lowest of their generation, and below the highest of them nothing of it is served any more: so a
+copy that arrives late is refused, whatever clocks do. Senders whose clocks were set back give ids of another generation. What is refused here may be such a copy: the refusal is never definite. (By
 the clock it refuses, too, what was asked long ago, since nobody waits for it any more.)
 """
 
@@ -13,6 +13,7 @@ from typing import Final
 from ...api_specs.messages import Denied, ForwardedRequest, Granted
 from ...client_sdk.protocol.core.values import Done, Outcome
 from ...client_sdk.protocol.decisions.forwarding import SHARED_S, granted
+from ...timestamps.clock import GENERATIONS, generation
 from ...timestamps.timestamp import ZERO, Timestamp, site, wall_us
 
 IDS_MAX: Final = 20_000
@@ -24,6 +25,27 @@ LastSent = tuple[str, float]
 """A front end's site, and when it asked last."""
 
 
+class _Met:
+    """Ids of one generation: they rise, but those of several senders come in any order."""
+
+    __slots__ = ("floor", "ids")
+
+    def __init__(self) -> None:
+        self.ids: list[Timestamp] = []
+        self.floor = ZERO
+
+    def is_new(self, found: Timestamp, ids_max: int) -> bool:
+        """Whether it certainly was not met before; now it is."""
+        place = bisect_left(self.ids, found)
+        if found <= self.floor or (place < len(self.ids) and self.ids[place] == found):
+            return False
+        insort(self.ids, found)
+        if len(self.ids) > ids_max:
+            self.floor = self.ids[ids_max // 10]
+            del self.ids[: ids_max // 10 + 1]
+        return True
+
+
 class AtMostOnce:
     """The forwarded requests that one incarnation of a replica has met."""
 
@@ -31,8 +53,7 @@ class AtMostOnce:
         self.incarnation: Final = incarnation
         self._offset_max_us: Final = int(offset_max_s * 1e6)
         self._ids_max: Final = ids_max
-        self._ids: Final[list[Timestamp]] = []
-        self._floor = ZERO
+        self._met: Final = [_Met() for _ in range(GENERATIONS)]
         self._under_way = 0
         self._senders: Final[OrderedDict[str, tuple[LastSent, LastSent]]] = OrderedDict()
         """Of each object: the front end that asked last, and the one before that was another."""
@@ -43,13 +64,8 @@ class AtMostOnce:
             return "the replica was restarted meanwhile"
         if abs(wall_us(request.id) - now_us) > self._offset_max_us:
             return "the forwarded request's id is far from the replica's clock: it comes late, or one of the two is wrong"
-        place = bisect_left(self._ids, request.id)
-        if request.id <= self._floor or (place < len(self._ids) and self._ids[place] == request.id):
+        if not self._met[generation(request.id)].is_new(request.id, self._ids_max):
             return "the forwarded request was met before, or is too old to tell"
-        insort(self._ids, request.id)
-        if len(self._ids) > self._ids_max:
-            self._floor = self._ids[self._ids_max // 10]
-            del self._ids[: self._ids_max // 10 + 1]
         return None
 
     def begin(self, commands: int) -> bool:

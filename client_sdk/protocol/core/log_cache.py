@@ -82,7 +82,9 @@ class LogCache:
         self.lives = 0
         """How often something was thrown away: a look that was under way meanwhile must begin again."""
         self.latest: Timestamp = ZERO
-        """The highest timestamp that was seen of the object, or given to it: of entries, fences, terms and horizons."""
+        """The highest timestamp that was seen of the object: of entries, fences, terms and horizons."""
+        self.given: Timestamp = ZERO
+        """The latest timestamp that this front end gave to it."""
         self._complete: Timestamp = ZERO
         """The newest entry that this front end itself knows to be complete: the replicas may not have heard of it yet."""
         self.summary_work = 0

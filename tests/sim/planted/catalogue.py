@@ -301,6 +301,23 @@ PLANTS: Final = (
         "answers",
     ),
     by_hand(
+        "never-set-back",
+        clocks.never_set_back,
+        regressions.clocks_set_right_beside_a_front_end_that_stays,
+        "answers",
+    ),
+    by_hand(
+        "given-ahead-stays",
+        clocks.given_ahead_stays,
+        regressions.clocks_set_right_beside_a_front_end_that_stays,
+        "answers",
+    ),
+    by_hand(
+        "set-back-without-a-look",
+        clocks.set_back_without_a_look,
+        regressions.clock_set_back_below_what_it_stored,
+    ),
+    by_hand(
         "bound-by-the-own-clock-only",
         replicas.bound_by_the_own_clock_only,
         regressions.clocks_that_were_set_back,

@@ -43,8 +43,8 @@ def wait_short_by_the_drift() -> Planting:
 def clock_without_bound() -> Planting:
     """A front end stamps with its own wall clock, whatever error was declared or measured."""
 
-    def stamp(self: Timekeeping, now: Now, least: Timestamp = ZERO) -> Timestamp:
-        return self._clock.above(least, now.wall_us)
+    def stamp(self: Timekeeping, now: Now, shown: Timestamp = ZERO, given: Timestamp = ZERO) -> Timestamp:
+        return self._clock.above(max(shown, given), now.wall_us)
 
     return patched(Timekeeping, stamp=stamp)
 
@@ -66,8 +66,8 @@ def clock_repeats() -> Planting:
 def stamp_below_what_is_seen() -> Planting:
     """A front end stamps by its clock, and takes no notice of the timestamps that an object shows."""
 
-    def stamp(self: Timekeeping, now: Now, least: Timestamp = ZERO) -> Timestamp:
-        del least
+    def stamp(self: Timekeeping, now: Now, shown: Timestamp = ZERO, given: Timestamp = ZERO) -> Timestamp:
+        del shown, given
         return self._clock.next(self.latest_us(now))
 
     return patched(Timekeeping, stamp=stamp)
@@ -91,10 +91,30 @@ def pass_over_what_is_far_ahead() -> Planting:
     """A front end takes no notice of what an object shows that is further ahead of time than replicas accept."""
     right = Timekeeping.stamp
 
-    def stamp(self: Timekeeping, now: Now, least: Timestamp = ZERO) -> Timestamp:
-        return right(self, now, ZERO if self.is_ahead(least, now) else least)
+    def stamp(self: Timekeeping, now: Now, shown: Timestamp = ZERO, given: Timestamp = ZERO) -> Timestamp:
+        return right(self, now, ZERO if self.is_ahead(shown, now) else shown, given)
 
     return patched(Timekeeping, stamp=stamp)
+
+
+def never_set_back() -> Planting:
+    """A front end's clock goes on from the highest timestamp that it gave, though clocks were ahead then and are set right."""
+    return patched(HybridClock, set_back=lambda self, now_us: False)
+
+
+def given_ahead_stays() -> Planting:
+    """What a front end stamps for an object is above all that it gave to it, though clocks were ahead then and are set right."""
+    right = Timekeeping.stamp
+
+    def stamp(self: Timekeeping, now: Now, shown: Timestamp = ZERO, given: Timestamp = ZERO) -> Timestamp:
+        return right(self, now, max(shown, given))
+
+    return patched(Timekeeping, stamp=stamp)
+
+
+def set_back_without_a_look() -> Planting:
+    """A front end whose clock was set back stamps anew, and does not look for what it stored before."""
+    return patched(Timekeeping, is_any_ahead=lambda self, now: self.is_ahead(self._highest, now))
 
 
 class _Recalled(HybridClock):

@@ -179,6 +179,12 @@ class Played(Hand):
             raise Violation(f"on a healthy cluster {name} has no end") from error
         self.must_be_known(name)
 
+    def forget(self, front: str, name: str) -> None:
+        """The front end forgets the object, as one that is idle longest."""
+        caches = self._fronts[front]._caches
+        del caches._recent[name]
+        assert caches.held(name) is None, "nothing is under way on it"
+
     def beside(self, front: str, operation: Operation, name: str, *, others: Operation) -> Outcome:
         """The outcome of an operation while two other callers of the front end try theirs again and again; a message takes half a millisecond."""
         trying, number = list[str](), 0

@@ -98,6 +98,53 @@ def clocks_that_were_set_back_without_reading() -> None:
     hand.judge()
 
 
+def clocks_set_right_beside_a_front_end_that_stays() -> None:
+    """(No seed.) f1 enqueues x, writes and puts while the replicas' clocks are a minute ahead. They are set right, and f1, whose last timestamps
+    were refused, goes on: from then on nothing may be refused, on those objects and on others, nor come before what was there."""
+    hand = Played({"Enq/Ok": (0, 1), "Deq/Ok": (3, 1)}, clock=ClockSettings())
+    hand.wall_errors_us = dict.fromkeys(hand.replicas, 60_000_000)
+    for operation in (Enqueue(QUEUE, (X,)), Write(REGISTER, X), Write(KEY, X)):
+        hand.forward_known("f1", operation)
+    hand.wall_errors_us = {}
+    hand.sleep(1_000_000)
+    for refused in (Enqueue(QUEUE, (V,)), Write(REGISTER, V), Write("register/new", V)):
+        hand.start("f1", refused, f"perhaps {refused.object}")
+        hand.settle()
+    begun_us = hand.now_us
+    for operation in (Enqueue(QUEUE, (Y,)), Write(REGISTER, Y), Write(KEY, None), Write("register/new", Y)):
+        hand.forward_known("f1", operation)
+    for decision in (CompareAndSet(REGISTER, Y, Z), Dequeue(QUEUE)):
+        hand.forward_known("f1", decision)
+    for question in (Read(REGISTER), Read(KEY), Read("register/new")):
+        hand.forward_known("f2", question)
+    hand.must_have_taken(begun_us, 5_000_000)
+    hand.judge()
+
+
+def clock_set_back_below_what_it_stored() -> None:
+    """(No seed.) Clocks are 1.5 s ahead, which is no more than they may be, when f1 enqueues x at r1. They are a minute ahead, and what f1
+    stamps then is lost. They are set right; f1 hears that of r2 and r3, has forgotten the queue among many others, and enqueues z at r2."""
+    hand = Played({"Enq/Ok": (0, 1), "Deq/Ok": (3, 1)}, clock=ClockSettings())
+    hand.wall_errors_us = dict.fromkeys(hand.replicas, 1_500_000)
+    hand.start("f1", Enqueue(QUEUE, (X,)), "x")
+    hand.go_until(Append, "f1", *hand.replicas)
+    hand.finish("x", "f1", "r1")
+    hand.drop("f1")
+    hand.wall_errors_us = dict.fromkeys(hand.replicas, 60_000_000)
+    hand.forward_known("f1", Read(REGISTER))
+    hand.start("f1", Enqueue("queue/other", (Y,)), "y", is_noted=False)
+    hand.drop("f1")
+    hand.cancel("f1", "y")
+    hand.wall_errors_us = {}
+    hand.at("f1", Read(REGISTER), "r2", "r3")
+    hand.forget("f1", QUEUE)
+    hand.start("f1", Enqueue(QUEUE, (Z,)), "z")
+    hand.go_until(Append, "f1", *hand.replicas)
+    hand.finish("z", "f1", "r2")
+    hand.drop("f1")
+    hand.judge()
+
+
 def swap_at_one_replica_during_a_whole_read() -> None:
     """(Seed 1002738.) Put(v) has reached r1 only. An Items at r1 and r2 finds it there and writes it back. Meanwhile a swap
     to w, of the same front end, is accepted by r1 alone, so that what the front end knows of the key is newer than what

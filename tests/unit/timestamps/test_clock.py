@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorate.timestamps.clock import AHEAD_MAX, HybridClock, Now
+from quorate.timestamps.clock import AHEAD_MAX, COUNTERS, GENERATIONS, HybridClock, Now, generation
 from quorate.timestamps.timestamp import (
     COUNTER_MAX,
     WALL_US_MAX,
@@ -115,3 +115,58 @@ def test_a_clock_that_gave_too_many_timestamps_ahead_moves_above_them() -> None:
     given_ = [clock.above(make(1_000 + place, 0, "a"), 0) for place in range(AHEAD_MAX + 1)]
     assert clock.next(0) > max(given_)
     assert clock.above(make(5, 0, "a"), 0) > max(given_)
+
+
+SET_BACK = st.lists(
+    st.tuples(
+        st.sampled_from(["next", "above", "set back"]), SEEN.filter(lambda seen: wall_us(seen) < 6), TIMES
+    ),
+    max_size=60,
+)
+
+
+@given(SET_BACK)
+def test_a_clock_that_is_set_back_gives_no_timestamp_twice(asked: list[tuple[str, Timestamp, int]]) -> None:
+    """Nor does it give lower ones than before for the same generation, by which others tell that they are new."""
+    clock, given_ = HybridClock("me"), list[Timestamp]()
+    for how, least, now_us in asked:
+        if how == "set back":
+            before = clock.last
+            assert clock.set_back(now_us) or (clock.last == before)
+            continue
+        stamp = clock.above(least, now_us) if how == "above" else clock.next(now_us)
+        assert stamp not in given_
+        assert wall_us(stamp) >= now_us
+        assert how == "next" or stamp > least
+        given_.append(stamp)
+
+
+def test_a_clock_that_is_set_back_goes_on_from_there() -> None:
+    clock = HybridClock("me")
+    ahead = [clock.next(1000), clock.above(make(2000, 7, "other"), 1000)]
+    assert clock.set_back(500)
+    assert clock.next(500) == make(500, COUNTERS, "me")
+    assert [generation(stamp) for stamp in (*ahead, clock.last)] == [0, 0, 1]
+    assert clock.next(1000) == make(1000, COUNTERS, "me")
+    assert clock.above(make(2000, 7, "other"), 1000) == make(2000, COUNTERS, "me")
+
+
+def test_a_generation_is_used_again_only_once_time_has_passed_what_it_gave() -> None:
+    clock = HybridClock("me")
+    for number in range(1, GENERATIONS):
+        clock.next(1000)
+        assert clock.set_back(10)
+        assert generation(clock.next(10)) == number
+    last = clock.next(1000)
+    assert not clock.set_back(10)
+    assert clock.next(10) > last
+    assert not clock.set_back(1000), "some gave timestamps in this very microsecond"
+    assert clock.set_back(1001)
+    assert generation(clock.next(1001)) == 0
+    assert clock.last > make(1000, COUNTER_MAX, "me")
+
+
+def test_the_counters_of_a_generation_carry_into_the_next_microsecond() -> None:
+    clock = HybridClock("me")
+    given_ = [clock.next(7) for _ in range(COUNTERS + 1)]
+    assert given_[-2:] == [make(7, COUNTERS - 1, "me"), make(8, 0, "me")]

@@ -96,3 +96,44 @@ def test_measured_time_is_gone_by_and_not_the_wall_clock() -> None:
 @pytest.mark.parametrize(("off_s", "is_near"), [(0.9, True), (1.1, False), (-1.1, False)])
 def test_a_replica_is_near_within_half_of_the_offset_that_is_accepted(off_s: float, is_near: bool) -> None:
     assert declared().is_near(wall_us(ahead(off_s)), HERE) is is_near
+
+
+def test_what_was_stamped_while_time_was_wrong_keeps_no_stamp_ahead() -> None:
+    """Clocks were an hour ahead, and are set right: replicas would refuse what goes on from there."""
+    time = declared()
+    later = Now(20.0, WALL_US)
+    given_ = time.stamp(Now(11.0, WALL_US + 3_600_000_000))
+    stamps = [time.stamp(later), time.stamp(later, ZERO, given_), time.stamp(later, ahead(-1), given_)]
+    assert sorted(set(stamps)) == stamps
+    assert wall_us(stamps[-1]) == WALL_US
+    assert time.stamp(later, given_, given_) > given_, "but an object that shows it goes on from it"
+
+
+def test_a_small_step_back_leaves_stamps_where_they_are() -> None:
+    """Whoever waits for them to pass waits no longer than clocks may differ."""
+    time = declared()
+    given_ = time.stamp(Now(11.0, WALL_US + 2_200_000))
+    assert time.stamp(HERE) > given_
+    assert not time.is_any_ahead(HERE)
+
+
+def test_who_was_set_back_looks_before_it_stamps_until_time_has_come() -> None:
+    """A stamp that was given just before may be stored, and no replica may have told: the next one must be above it."""
+    time = declared()
+    given_ = time.stamp(Now(11.0, WALL_US + 3_000_000))
+    assert time.is_any_ahead(HERE)
+    time.stamp(HERE)
+    assert time.is_any_ahead(HERE)
+    assert time.is_any_ahead(Now(12.9, wall_us(given_)))
+    assert not time.is_any_ahead(Now(13.0, wall_us(given_) + 1))
+
+
+def test_no_stamp_is_set_back_by_a_bound_that_one_replica_may_have_made() -> None:
+    time = measuring()
+    for replica in ("r1", "r2", "r3"):
+        time.measure(replica, WALL_US + 3_600_000_000, HERE, HERE)
+    given_ = time.stamp(HERE)
+    time.measure("r1", WALL_US, HERE, HERE)
+    assert time.stamp(HERE) > given_
+    time.measure("r2", WALL_US, HERE, HERE)
+    assert wall_us(time.stamp(HERE)) < WALL_US + 1_000_000

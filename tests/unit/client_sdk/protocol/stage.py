@@ -212,8 +212,8 @@ class Stage(TimeNow):
 
     def stamp_for(self, cache: LogCache) -> Timestamp:
         """See Machine."""
-        cache.latest = self._time.stamp(self._now, cache.latest)
-        return cache.latest
+        cache.given = self._time.stamp(self._now, cache.latest, cache.given)
+        return cache.given
 
     def ask(self, name: str, command: Command, task: Task, *, is_here: bool = False) -> PendingCommand:
         """See Machine."""

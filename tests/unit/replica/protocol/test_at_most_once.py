@@ -4,15 +4,16 @@ from quorate.api_specs.commands import DequeueCommand
 from quorate.api_specs.messages import ForwardedRequest
 from quorate.client_sdk.protocol.decisions.forwarding import SHARED_S
 from quorate.replica.protocol.at_most_once import COMMANDS_MAX, AtMostOnce
+from quorate.timestamps.clock import COUNTERS
 from quorate.timestamps.timestamp import make
 
 NOW_US = 1_700_000_000_000_000
 OFFSET_S = 2.0
 
 
-def ask(at_us: int, site: str = "f1", incarnation: str = "i1") -> ForwardedRequest:
+def ask(at_us: int, site: str = "f1", incarnation: str = "i1", counter: int = 0) -> ForwardedRequest:
     return ForwardedRequest(
-        "hash", make(NOW_US + at_us, 0, site), "queue/q", incarnation, (DequeueCommand(1),), 1.0
+        "hash", make(NOW_US + at_us, counter, site), "queue/q", incarnation, (DequeueCommand(1),), 1.0
     )
 
 
@@ -39,6 +40,18 @@ def test_what_is_forgotten_is_not_served_again_even_if_the_clock_steps_back() ->
     for number in range(200):
         assert met.problem(ask(number), NOW_US - 1_000_000) is not None, number
     assert met.problem(ask(200), NOW_US) is None
+
+
+def test_who_was_set_back_is_served_though_later_ids_were_met() -> None:
+    met = asks()
+    for number in range(200):
+        assert met.problem(ask(number + 300_000_000), NOW_US + 300_000_000) is None
+    assert met.problem(ask(0), NOW_US) is not None, "of the same generation, nobody can tell"
+    for number in range(200):
+        assert met.problem(ask(number, counter=COUNTERS), NOW_US) is None
+    for number in range(200):
+        assert met.problem(ask(number, counter=COUNTERS), NOW_US) is not None
+        assert met.problem(ask(number + 300_000_000), NOW_US + 300_000_000) is not None
 
 
 def test_what_was_asked_long_ago_or_by_a_wrong_clock_is_refused_and_does_not_raise_the_floor() -> None:
