@@ -13,6 +13,7 @@ import marshal
 import sys
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from math import isfinite
@@ -26,6 +27,7 @@ from .hints import fits
 from .hints import shown as shown_hint
 from .parsing import parsed
 from .specification import EventClass, Invocation, Response
+from .users_code import encodable, shown, told
 
 EXAMPLES: Final = "examples"
 """The attribute of a class with values for a search to try, by the name of the argument."""
@@ -57,7 +59,11 @@ OK: Final = "Ok"
 
 
 class BadClass(ValueError):
-    """A class that is no data type, or does what none may do. The message says what, where, and the remedy."""
+    """A class that is no data type, or does what none may do. The message says what, where, and the remedy; it can be sent, whatever the
+    code put into it."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(encodable(message))
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,15 +129,15 @@ class PlainClass:
         try:
             instance = self._instance(state)
             result = method(instance, *map(thawed, args))
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - the border to the user's code: an outcome, or told
+        except BaseException as error:  # noqa: BLE001 - the border to the user's code: an outcome, or told
             outcome = _outcome(_place(invocation, state), error)
             self._raised[outcome] = type(error)
             return state, Response(outcome)
         if operation in self._silent:
             if result is not None:
-                told = _short(_shown(result))
+                returned = _short(shown(result))
                 raise BadClass(
-                    f"{_place(invocation, state)}: returned {told}, and its hint says None: change one of them"
+                    f"{_place(invocation, state)}: returned {returned}, and its hint says None: change one of them"
                 )
             return self._text(instance, lambda: _place(invocation, state), state), Response(OK)
         if type(result) not in _SCALARS:
@@ -147,22 +153,15 @@ class PlainClass:
 
     def run(self, stored: str | None, invocation: Invocation) -> tuple[str | None, Response]:
         """As `step`, on a state as it is kept: None for that of a new object. The very text where nothing changed."""
-        try:
-            with collector_off():
-                before = self._initial if stored is None else self._state_in(stored)
-                after, response = self.step(before, invocation)
-        except BadClass:
-            raise
-        except Exception as error:
-            raise BadClass(
-                f"{_short(str(invocation))}: {type(error).__name__}: {_short(str(error))}"
-            ) from error
+        with _border(lambda: str(invocation)), collector_off():
+            before = self._initial if stored is None else self._state_in(stored)
+            after, response = self.step(before, invocation)
         return (stored if after == before else f'{{"state":{after},"version":{self._version}}}'), response
 
     def check(self, stored: str | None) -> None:
         """Raises BadClass where the class does not understand a state as it is kept."""
         if stored is not None:
-            with collector_off():
+            with _border(lambda: f"the state of a {self.name}"), collector_off():
                 self._state_in(stored)
 
     def _state_in(self, stored: str) -> str:
@@ -189,11 +188,11 @@ class PlainClass:
         place = f"{UPGRADE}({found.version}, {_short(bytes(found.state).decode())})"
         try:
             state = upgrade(found.version, parsed(bytes(found.state)))
-        except (Exception, SystemExit) as error:
-            raise BadClass(f"{place}: raised {type(error).__name__}: {error}") from error
+        except BaseException as error:
+            raise BadClass(f"{place}: raised {told(error)}") from error
         if not isinstance(state, dict):
             raise BadClass(
-                f"{place}: returned {_short(_shown(state))}: a state is a dictionary of the attributes"
+                f"{place}: returned {_short(shown(state))}: a state is a dictionary of the attributes"
             )
         return _json(state, lambda: f"{place}: what it returned")
 
@@ -214,6 +213,10 @@ class PlainClass:
 
     def call(self, operation: str, /, *args: Any, **named: Any) -> Invocation:
         """The invocation of a call; what it leaves out are defaults. Raises BadClass."""
+        with _border(lambda: operation):
+            return self._call(operation, args, named)
+
+    def _call(self, operation: str, args: tuple[Any, ...], named: Mapping[str, Any]) -> Invocation:
         method = self._method_of(operation)
         try:
             bound = inspect.signature(method).bind(None, *args, **named)
@@ -228,8 +231,8 @@ class PlainClass:
                 text = _json(value, partial("".join, (operation, ": the argument ", name)))
             frozen_ones.append(value if type(value) in _SCALARS else Json(text))
             if not fits(value, hints.get(name, Any)):
-                told = f"is {_short(_shown(value))}, and its hint says {shown_hint(hints[name])}"
-                raise BadClass(f"{operation}: the argument {name} {told}")
+                unfit = f"is {_short(shown(value))}, and its hint says {shown_hint(hints[name])}"
+                raise BadClass(f"{operation}: the argument {name} {unfit}")
         return Invocation(operation, tuple(frozen_ones))
 
     def answer(self, response: Response) -> Any:
@@ -237,14 +240,16 @@ class PlainClass:
         if response.condition == OK:
             return thawed(response.results[0]) if response.results else None
         found = self._raised[response.condition]
-        raise found.__new__(found)  # Its __init__ may want what nobody has here.
+        with _border(lambda: f"{response.condition} cannot be made without arguments"):
+            raised = found.__new__(found)  # Its __init__ may want what nobody has here.
+        raise raised
 
     def _first_state(self) -> str:
         try:
             instance = self._class()
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
             raise BadClass(
-                f"{self.name}() raised {type(error).__name__}: {error}: a new object is made without arguments"
+                f"{self.name}() raised {told(error)}: a new object is made without arguments"
             ) from error
         if not hasattr(instance, "__dict__"):
             raise BadClass(f"{self.name} has __slots__: the state is read from __dict__, so leave them out")
@@ -266,6 +271,17 @@ class PlainClass:
                 if (found := _unfit(value)) is not None:
                     raise BadClass(f"{place()}: the attribute {name}{_short(found[0])} {found[1]}") from None
             raise
+
+
+@contextmanager
+def _border(place: Callable[[], str]) -> Iterator[None]:
+    """Tells what code of the user's raises that nobody else tells of."""
+    try:
+        yield
+    except BadClass:
+        raise
+    except BaseException as error:
+        raise BadClass(f"{_short(place())}: {_short(told(error))}") from error
 
 
 def is_plain(found: object) -> bool:
@@ -358,7 +374,7 @@ def _blind(found: type, methods: Mapping[str, Any], silent: AbstractSet[str]) ->
         return frozenset()
     if not isinstance(named, tuple) or not all(isinstance(name, str) for name in named):
         raise BadClass(
-            f"{found.__name__}.{BLIND} is {_short(_shown(named))}: name the blind operations in a tuple, as ('add',)"
+            f"{found.__name__}.{BLIND} is {_short(shown(named))}: name the blind operations in a tuple, as ('add',)"
         )
     for name in named:
         if name not in methods:
@@ -443,10 +459,8 @@ def _by_hint(hint: Any) -> Iterable[Any]:
 def _hints(method: FunctionType) -> Mapping[str, Any]:
     try:
         hints = get_type_hints(method)
-    except Exception as error:
-        raise BadClass(
-            f"{method.__qualname__}: a hint cannot be read: {type(error).__name__}: {error}"
-        ) from error
+    except BaseException as error:
+        raise BadClass(f"{method.__qualname__}: a hint cannot be read: {told(error)}") from error
     return {name: None if hint is type(None) else hint for name, hint in hints.items()}
 
 
@@ -461,10 +475,15 @@ def _outcome(place: str, error: BaseException) -> str:
         remedy = "for an outcome, raise an exception that you define, as class NotThere(Exception)"
         if found is AttributeError:
             remedy = f"where the state is that of an older class, say how to read it ({VERSION}, {UPGRADE})"
-        raise BadClass(f"{place}: raised {found.__name__}: {_short(str(error))}: {remedy}") from error
+        raise BadClass(f"{place}: raised {_short(told(error))}: {remedy}") from error
+    if not issubclass(found, Exception) or issubclass(found, StopIteration):
+        # At a client it would end more than the call: its event loop, or a generator.
+        raise BadClass(
+            f"{place}: raised {found.__name__}: an outcome derives from Exception, and not from StopIteration"
+        ) from error
     if error.args or found.__name__ == OK:
         raise BadClass(
-            f"{place}: raised {_short(_shown(error))}: an outcome is the exception's name alone, and not {OK}, so raise it without arguments"
+            f"{place}: raised {_short(shown(error))}: an outcome is the exception's name alone, and not {OK}, so raise it without arguments"
         ) from error
     return found.__name__
 
@@ -495,22 +514,16 @@ def _unfit(value: Any, depth: int = 0) -> tuple[str, str] | None:
     if type(value) is dict:
         for name, each in value.items():
             if type(name) is not str or not _is_text(name):
-                return "", f"has the key {name!r}: JSON has texts alone, so write str({name!r})"
+                key = shown(name)
+                return "", f"has the key {key}: JSON has texts alone, so write str({key})"
             if (found := _unfit(each, depth + 1)) is not None:
                 return f"[{_short(repr(name))}]{found[0]}", found[1]
         return None
     if _is_scalar(value):
         return None
-    instead = ", so keep a list" if isinstance(value, (tuple, set, frozenset)) else ""
+    instead = ", so keep a list" if issubclass(type(value), (tuple, set, frozenset)) else ""
     kind = type(value).__name__
-    return "", f"is {_short(_shown(value))}, of type {kind}: JSON does not give that back as it is{instead}"
-
-
-def _shown(value: Any) -> str:
-    try:
-        return repr(value)
-    except Exception:  # noqa: BLE001 - code of the user's own
-        return "something that cannot be shown"
+    return "", f"is {_short(shown(value))}, of type {kind}: JSON does not give that back as it is{instead}"
 
 
 def _short(text: str) -> str:

@@ -16,6 +16,7 @@ from ...adts.own import Computed
 from ...adts.plain_class import BadClass, PlainClass, is_plain
 from ...adts.specification import SerialSpecification, Specification
 from ...adts.types.catalogue import known_types
+from ...adts.users_code import told
 from ..failure import Usage
 
 TypeArgument = Annotated[
@@ -100,6 +101,10 @@ def users_code(trouble: str) -> Iterator[None]:
     try:
         yield
     except (TooLarge, BadClass) as error:
+        if isinstance(error.__cause__, KeyboardInterrupt):  # Ctrl-C, while a method ran.
+            raise error.__cause__ from None
         raise Usage(str(error)) from None
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - the border: nothing is known of what that code raises
-        raise Usage(f"{trouble}: {type(error).__name__}: {error}") from None
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001 - the border: nothing is known of what that code raises
+        raise Usage(f"{trouble}: {told(error)}") from None

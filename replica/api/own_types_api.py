@@ -19,6 +19,7 @@ from ...adts.plain_class import BadClass, PlainClass, arguments_text, text_of, t
 from ...adts.specification import Invocation
 from ...adts.specification import Response as Answer
 from ...adts.types.catalogue import object_name
+from ...adts.users_code import told
 from ...api_specs.limits import Limits
 from ...api_specs.values import BadValue, check_value
 from ...client_sdk.protocol.core.values import Invoke
@@ -43,10 +44,14 @@ def own_type_routers(operations: Operations, types: OwnTypes) -> Iterator[APIRou
     for type_name, found in types.items():
         if isinstance(found, PlainClass):
             try:
-                yield _router(operations, type_name, found, ids)
-            except Exception as error:  # noqa: BLE001 - the border to the user's code: a replica starts whatever a class is like
-                served[type_name] = f"its endpoints cannot be made: {type(error).__name__}: {error}"
+                router = _router(operations, type_name, found, ids)
+            except KeyboardInterrupt:  # Ctrl-C: no loop sees to it yet.
+                raise
+            except BaseException as error:  # noqa: BLE001 - the border to the user's code: a replica starts whatever a class is like
+                served[type_name] = f"its endpoints cannot be made: {told(error)}"
                 _log.warning("no call of the type %s can be run here: %s", type_name, served[type_name])
+            else:
+                yield router
     yield _elsewhere(served)
 
 

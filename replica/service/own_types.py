@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from importlib import import_module
 
 from ...adts.plain_class import BadClass, PlainClass, is_plain
+from ...adts.users_code import told
 
 OwnTypes = Mapping[str, PlainClass | str]
 """The types of a cluster, by name; in place of one whose code is not here, why."""
@@ -30,5 +31,7 @@ def _loaded(code: str) -> PlainClass | str:
         return PlainClass(member)
     except BadClass as error:
         return f"{code}: {error}"
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - the border to the user's code
-        return f"{code} cannot be imported: {type(error).__name__}: {error}"
+    except KeyboardInterrupt:  # Ctrl-C: no loop sees to it yet.
+        raise
+    except BaseException as error:  # noqa: BLE001 - the border to the user's code
+        return f"{code} cannot be imported: {told(error)}"

@@ -1,13 +1,15 @@
 """Plain classes as data types: states, outcomes, values to try, and what is refused with the remedy."""
 
+import asyncio
 import random
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable
 from enum import IntEnum
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import pytest
 
+from quorate.adts.collector import COLLECTOR
 from quorate.adts.dependency import Bound, TooLarge, dependencies
 from quorate.adts.own import Computed
 from quorate.adts.plain_class import BadClass, Json, PlainClass, call_in, call_text, is_plain
@@ -326,8 +328,174 @@ def wail(self: Any) -> None:
 def test_a_mistake_that_cannot_even_be_told_is_a_mistake_of_the_class() -> None:
     """Of the front end it would end all that runs."""
     found = PlainClass(made(op=wail))
-    with pytest.raises(BadClass, match=r"op\(\): ValueError"):
+    with pytest.raises(BadClass, match="raised KeyError: something that cannot be shown"):
         found.run(None, Invocation("op"))
+
+
+MEANT_FOR_OTHERS = (
+    asyncio.CancelledError(),
+    GeneratorExit(),
+    KeyboardInterrupt(),
+    SystemExit(3),
+    StopIteration(3),
+    BaseException("x"),
+    BaseExceptionGroup("both", [GeneratorExit(), KeyboardInterrupt()]),
+)
+"""What asyncio, generators and Python take for more than a mistake."""
+
+
+def raiser(error: BaseException) -> Callable[..., Any]:
+    def act(*_: Any) -> Any:
+        raise error
+
+    return act
+
+
+TOLD = {
+    "raise": "op() in the state {}: raised THIS",
+    "raise what says nothing": "op() in the state {}: raised Mute: something that cannot be shown",
+    "keep": "op() in the state {}: the attribute kept is something that cannot be shown, of type Bad",
+    "keep as key": "op() in the state {}: the attribute kept has the key something that cannot be shown",
+    "hide": "op(): THIS",
+    "give": "op() in the state {}: its result is something that cannot be shown, of type Bad",
+    "give for nothing": "op() in the state {}: returned something that cannot be shown, and its hint",
+}
+"""By the way of `leaves`."""
+
+
+def leaves(error: BaseException) -> dict[str, Callable[..., Any]]:
+    """Methods that raise it, or leave behind what does when it is looked at."""
+    act = raiser(error)
+    bad = type(
+        "Bad", (), {"__repr__": act, "__eq__": act, "__class__": property(act), "__hash__": object.__hash__}
+    )
+    mute = type("Mute", (ValueError,), {"__str__": act, "__repr__": act, "__module__": "builtins"})
+    hidden = type("Hidden", (), {"__dict__": property(act)})
+
+    def keep(self: Any) -> None:
+        self.kept = bad()
+
+    def keep_as_key(self: Any) -> None:
+        self.kept = {bad(): 1}
+
+    def hide(self: Any) -> None:
+        object.__setattr__(self, "__class__", hidden)
+
+    def give(_: Any) -> Any:
+        return bad()
+
+    def give_for_nothing(_: Any) -> None:
+        return bad()  # type: ignore[no-any-return]
+
+    return {
+        "raise": act,
+        "raise what says nothing": raiser(mute()),
+        "keep": keep,
+        "keep as key": keep_as_key,
+        "hide": hide,
+        "give": give,
+        "give for nothing": give_for_nothing,
+    }
+
+
+@pytest.mark.parametrize("error", MEANT_FOR_OTHERS, ids=lambda error: type(error).__name__)
+@pytest.mark.parametrize("way", TOLD)
+def test_nothing_that_a_method_raises_or_leaves_passes(error: BaseException, way: str) -> None:
+    """No caller was answered any more, and each kept its place for good."""
+    found = PlainClass(made(op=leaves(error)[way]))
+    with pytest.raises(BadClass) as refused:
+        found.run(None, Invocation("op"))
+    assert TOLD[way].replace("THIS", type(error).__name__) in str(refused.value)
+    assert COLLECTOR.isenabled()
+
+
+@pytest.mark.parametrize("error", MEANT_FOR_OTHERS, ids=lambda error: type(error).__name__)
+def test_nothing_that_other_code_of_a_class_raises_passes(error: BaseException) -> None:
+    act = raiser(error)
+    upgraded = PlainClass(type("Made", (), {"version": 2, "upgrade": staticmethod(act), "op": fine}))
+    stored = '{"state":{},"version":1}'
+    odd = type("Odd", (), {"__class__": property(act)})()
+    turned = PlainClass(type("Made", (), {"version": 2, "upgrade": staticmethod(lambda *_: odd), "op": fine}))
+    with pytest.raises(BadClass, match=type(error).__name__):
+        turned.check(stored)
+    for look in (lambda: upgraded.check(stored), lambda: upgraded.run(stored, Invocation("op"))):
+        with pytest.raises(BadClass, match=f"raised {type(error).__name__}"):
+            look()
+    with pytest.raises(BadClass, match="made without arguments"):
+        PlainClass(type("Made", (), {"__init__": act, "op": fine}))
+    with pytest.raises(BadClass, match="a hint cannot be read"):
+        PlainClass(type("Made", (), {"op": hinted(type("Hint", (), {"__class__": property(act)})())}))
+
+
+def hinted(hint: Any) -> Callable[..., Any]:
+    def op(self: Any, item: Any = 1) -> None:
+        """A hint of the user's own."""
+
+    op.__annotations__["item"] = hint
+    return op
+
+
+def test_a_hint_that_fails_later_is_told() -> None:
+    class Hint:
+        is_bad = False
+
+        def __eq__(self, other: object) -> bool:
+            if self.is_bad:
+                raise asyncio.CancelledError
+            return self is other
+
+        __hash__ = object.__hash__
+
+        def __call__(self) -> None:
+            """Hints are called types."""
+
+    found = PlainClass(type("Made", (), {"examples": {"item": (1,)}, "op": hinted(Hint())}))
+    Hint.is_bad = True
+    with pytest.raises(BadClass, match="op: CancelledError"):
+        found.call("op", 1)
+
+
+@pytest.mark.parametrize(
+    "base",
+    [BaseException, SystemExit, KeyboardInterrupt, GeneratorExit, asyncio.CancelledError, StopIteration],
+)
+def test_an_outcome_ends_no_more_than_its_call(base: type[BaseException]) -> None:
+    """A client raises it again on its event loop, which a SystemExit ends."""
+    found = PlainClass(made(op=raiser(type("Own", (base,), {})())))
+    with pytest.raises(BadClass, match="raised Own: an outcome derives from Exception"):
+        found.run(None, Invocation("op"))
+
+
+def test_an_outcome_that_cannot_be_made_again_is_told() -> None:
+    class Once(Exception):
+        is_made = False
+
+        def __new__(cls) -> Self:
+            if cls.is_made:
+                raise SystemExit
+            cls.is_made = True
+            return super().__new__(cls)
+
+    found = PlainClass(made(op=raiser(Once())))
+    _, response = found.run(None, Invocation("op"))
+    with pytest.raises(BadClass, match="Once cannot be made without arguments: SystemExit"):
+        found.answer(response)
+
+
+def half(self: Any) -> None:
+    raise ValueError("\ud800")
+
+
+def half_kept(self: Any) -> None:
+    vars(self)["\ud800"] = {1}
+
+
+@pytest.mark.parametrize("method", [half, half_kept])
+def test_why_not_can_be_sent(method: Callable[..., Any]) -> None:
+    """REST answered with an error of its own."""
+    with pytest.raises(BadClass) as refused:
+        PlainClass(made(op=method)).run(None, Invocation("op"))
+    assert "\\ud800" in str(refused.value).encode().decode()
 
 
 class Shed:

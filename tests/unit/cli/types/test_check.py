@@ -67,6 +67,8 @@ def test_a_class_that_answers_otherwise_elsewhere_is_told(text: str, tmp_path: P
     [
         ("class Own:\n    def op(self): {}['a']", "op() in the state {}: raised KeyError: 'a'"),
         ("class Own:\n    def op(self): raise SystemExit", "raised SystemExit"),
+        ("class Own:\n    def op(self): raise GeneratorExit('\\ud800')", "raised GeneratorExit: \\ud800"),
+        ("raise GeneratorExit('\\ud800')", "cannot be read: GeneratorExit: \\ud800"),
         ("import os\nclass Own:\n    def op(self): os._exit(0)", "own.py:Own ended its process"),
         (OWN_TYPE.replace("Seats", "Own"), "is for plain classes"),
         ("class Other: pass", "has no data type 'Own'"),

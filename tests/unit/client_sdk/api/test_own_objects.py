@@ -10,7 +10,7 @@ import pytest
 from quorate.api_specs.messages import Append, Refused
 from quorate.client_sdk import BadInput, RefusedByReplicas, connect
 from tests.support.in_process import InProcessCluster, in_process
-from tests.support.own_types import TYPES, Cart, NotThere
+from tests.support.own_types import ENDS, TYPES, Cart, NotThere
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +65,17 @@ def test_calls_go_on_without_any_one_replica_and_it_learns_of_them(
         finally:
             cluster.start(replica)
         assert client.object(Cart, f"without-{replica}").content() == {"before": 1, "meanwhile": 1}
+
+
+@pytest.mark.parametrize("how", ENDS)
+def test_a_method_that_raises_what_ends_other_things_is_refused_and_the_client_goes_on(
+    cluster: InProcessCluster, how: str
+) -> None:
+    with connect(cluster.document, deadline_s=20) as client:
+        with pytest.raises(RefusedByReplicas, match=rf"raised {how}: \\ud800") as refused:
+            client.object(Cart, "kim").end(how)
+        assert refused.value.definite
+        assert client.object(Cart, "kim").content() == {}
 
 
 class Lost:

@@ -1,9 +1,9 @@
 """Objects of one's own types over plain HTTP, at any replica; and what the OpenAPI document says of them."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import httpx
 import pytest
@@ -12,8 +12,10 @@ from quorate.adts.plain_class import PlainClass
 from quorate.adts.specification import Invocation
 from quorate.client_sdk.protocol.core.values import Failed, Repair
 from quorate.replica.access.authorization import DOCUMENT_PATH
+from quorate.replica.api import own_types_api
+from quorate.replica.api.operations import Operations
 from tests.support.in_process import InProcessCluster, in_process
-from tests.support.own_types import TYPES
+from tests.support.own_types import ENDS, TYPES, Cart
 
 
 @pytest.fixture(scope="module")
@@ -103,6 +105,15 @@ def test_what_cannot_be_called_is_told_with_the_remedy(
     assert problem["definite"] is True
 
 
+@pytest.mark.parametrize("how", ENDS)
+def test_a_call_that_raises_what_ends_other_things_is_answered(cluster: InProcessCluster, how: str) -> None:
+    """Each was never answered and kept its place: after 256 of them the replica served nobody."""
+    problem = post(cluster, "cart/kim/end", {"how": how}, status=409)
+    assert f"raised {how}: \\ud800: for an outcome, raise an exception that you define" in problem["detail"]
+    assert problem["definite"] is True
+    assert post(cluster, "cart/kim/content")["result"] == {}
+
+
 def test_the_document_describes_each_operation_with_its_arguments_and_result(
     cluster: InProcessCluster,
 ) -> None:
@@ -117,6 +128,7 @@ def test_the_document_describes_each_operation_with_its_arguments_and_result(
             "keep",
             "slip",
             "quit",
+            "end",
             "loop",
             "odd",
             "pass_on",
@@ -161,6 +173,22 @@ def test_names_of_arguments_are_the_users_own(cluster: InProcessCluster) -> None
     given = {"operation": "a", "model_dump": 2}
     assert post(cluster, "cart/ann/pass_on", given)["result"] == ["a", 2, 1]
     assert post(cluster, "cart/ann/paint", {"color": "red"}) == {"outcome": "Ok"}
+
+
+def test_a_type_whose_endpoints_cannot_be_made_is_told(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(*_: object) -> None:
+        raise GeneratorExit("\ud800")
+
+    types = {"cart": PlainClass(Cart)}
+    made = own_types_api.own_type_routers(cast("Operations", None), types)
+    routers = cast("Generator[Any, None, None]", made)
+    next(routers)
+    routers.close()
+    monkeypatch.setattr(own_types_api, "_router", fail)
+    assert len(list(own_types_api.own_type_routers(cast("Operations", None), types))) == 1
+    assert "its endpoints cannot be made: GeneratorExit: \\ud800" in caplog.text
 
 
 def test_ids_of_operations_are_their_own(cluster: InProcessCluster) -> None:

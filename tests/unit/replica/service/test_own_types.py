@@ -1,10 +1,24 @@
 """The code of types of one's own, where a replica finds it and where it does not."""
 
+from pathlib import Path
+
 import pytest
 
 from quorate.adts.plain_class import PlainClass
 from quorate.replica.service.own_types import load
 from tests.support.own_types import TYPES
+
+
+@pytest.mark.parametrize("how", ["GeneratorExit", "BaseException", "SystemExit", "asyncio.CancelledError"])
+def test_a_module_that_raises_what_ends_other_things_is_told(
+    how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "ends_at_once.py").write_text(f"import asyncio\nraise {how}('\\ud800')\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    name = how.rpartition(".")[2]
+    assert load({"cart": "ends_at_once:Cart"}) == {
+        "cart": f"ends_at_once:Cart cannot be imported: {name}: \\ud800"
+    }
 
 
 def test_a_type_is_its_class_or_the_reason_why_not(caplog: pytest.LogCaptureFixture) -> None:

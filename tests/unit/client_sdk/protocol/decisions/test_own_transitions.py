@@ -148,6 +148,7 @@ def _listing(item: str, key: str) -> InvokeCommand:
     [
         (call("slip"), "slip() in the state {"),
         (call("quit"), "quit() in the state {"),
+        (call("end", "GeneratorExit"), "raised GeneratorExit: \\ud800"),
         (call("loop"), "or holds itself"),
         (call("odd"), "something that cannot be shown, of type Odd"),
         (call("fill", STATE_BYTES_MAX), f"of {STATE_BYTES_MAX} at most: keep less in one object"),
@@ -331,6 +332,7 @@ def test_a_call_in_the_log_is_recovered_without_the_code() -> None:
     [
         ('["shine",[]]', "Cart has no operation 'shine'"),
         ('["add",[7,{}]]', "add(7, {}) in the state"),
+        ('["end",["CancelledError"]]', "raised CancelledError: \\ud800"),
         ("17", "which is no call"),
         (f'["fill",[{2 * 1024 * 1024}]]', "(value_bytes_max)"),
     ],
