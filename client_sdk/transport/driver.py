@@ -217,19 +217,18 @@ class Driver:
                 [start.turn for start in starts],
                 asked,
             )
-        except Exception:  # noqa: BLE001 - as in _step
-            failed = self._broken()
+            for number, start in zip(numbers, starts, strict=True):
+                start.number = number
+                self._waiting[number] = start.caller
+                if self._traces is not None:
+                    self._traces.carry(number, start.traced)
+            self._apply(effects, is_last=True)
+            for link in self._links.values():
+                link.flush()
+        except BaseException as error:  # noqa: BLE001 - as in _step
+            failed = self._broken(error)
             for start in starts:
-                start.caller.set_result(failed)
-            return
-        for number, start in zip(numbers, starts, strict=True):
-            start.number = number
-            self._waiting[number] = start.caller
-            if self._traces is not None:
-                self._traces.carry(number, start.traced)
-        self._apply(effects, is_last=True)
-        for link in self._links.values():
-            link.flush()
+                _answer(start.caller, failed)
 
     def hurry(self) -> None:
         """Have dequeues that wait for items end with what they find at their next look, which comes soon."""
@@ -260,42 +259,46 @@ class Driver:
             self._step(lambda: self._machine.deliver(replica, tokens, answer, sent, now))
 
     async def _forward(self, send: SendForwarded, *, has_room: bool) -> None:
-        """Carry one forwarded request, and its answer back."""
+        """Carry one forwarded request, and its answer back, whatever ends it: somebody waits."""
         answer: ForwardedReply | Unanswered = Unanswered(
             "too many forwarded requests are under way", definite=True
         )
-        if has_room and self._forwarder is not None:
-            answer = Unanswered("the transport failed")
-            try:
-                async with asyncio.timeout(send.timeout_s):
-                    answer = await self._forwarder.forward(send.replica, send.request, send.timeout_s)
-            except TimeoutError:
-                answer = Unanswered(f"{send.replica}: no answer within {send.timeout_s:.1f} s")
-            except Exception:  # noqa: BLE001 - a mistake of the forwarder's: whoever waits for the answer must hear of it
-                _log.exception("a forwarded request could not be carried")
-        if self._traces is not None:
-            self._traces.forward_answered(send.token, answer)
-        if not self._is_closed:
-            self._step(lambda: self._machine.take_forwarded_reply(send.token, answer, self._clock.now()))
+        try:
+            if has_room and self._forwarder is not None:
+                answer = Unanswered("the transport failed")
+                answer = await self._carried(self._forwarder, send)
+        finally:
+            if self._traces is not None:
+                self._traces.forward_answered(send.token, answer)
+            if not self._is_closed:
+                self._step(lambda: self._machine.take_forwarded_reply(send.token, answer, self._clock.now()))
+
+    async def _carried(self, forwarder: Forwarder, send: SendForwarded) -> ForwardedReply | Unanswered:
+        try:
+            async with asyncio.timeout(send.timeout_s):
+                return await forwarder.forward(send.replica, send.request, send.timeout_s)
+        except TimeoutError:
+            return Unanswered(f"{send.replica}: no answer within {send.timeout_s:.1f} s")
+        except Exception:  # noqa: BLE001 - a mistake of the forwarder's
+            _log.exception("a forwarded request could not be carried")
+            return Unanswered("the transport failed")
 
     def _tick(self) -> None:
         self._timer = None
         self._step(lambda: self._machine.tick(self._clock.now()))
 
     def _step(self, call: Callable[[], Effects]) -> None:
-        """One call of the machine.
+        """One call of the machine, and what it wants done.
 
-        What it raises is a mistake of ours, of any class, and may concern any operation under way; nobody must wait for
+        What that raises is a mistake of ours, of any class, and may concern any operation under way; nobody must wait for
         ever for an outcome that will not come.
         """
         try:
-            effects = call()
-        except Exception:  # noqa: BLE001 - see above
-            self._broken()
-        else:
-            self._apply(effects)
+            self._apply(call())
+        except BaseException as error:  # noqa: BLE001 - see above
+            self._broken(error)
 
-    def _broken(self) -> Failed:
+    def _broken(self, error: BaseException) -> Failed:
         """Log the error at hand, go on with an empty machine, and tell all who wait what is true: their operation may or
         may not take effect."""
         _log.exception("the front end met an error of its own")
@@ -304,9 +307,11 @@ class Driver:
             "unknown", "the front end met an error of its own, which its log shows", definite=False
         )
         for future in self._waiting.values():
-            if not future.done():
-                future.set_result(failed)
+            _answer(future, failed)
         self._waiting.clear()
+        if isinstance(error, KeyboardInterrupt | SystemExit):
+            # In the loop's next turn: raised here it would cut off others who begin in this one.
+            asyncio.get_running_loop().call_soon(_raise, error)
         return failed
 
     def _apply(self, effects: Effects, *, is_last: bool = False) -> None:
@@ -321,8 +326,8 @@ class Driver:
             forwarding.add_done_callback(self._forwarding.discard)
         for finish in effects.finished:
             future = self._waiting.pop(finish.number, None)
-            if future is not None and not future.done():
-                future.set_result(finish.outcome)
+            if future is not None:
+                _answer(future, finish.outcome)
         self._wake_at(effects.wake_at_s)
 
     def _wake_at(self, wake_at_s: float | None) -> None:
@@ -346,6 +351,15 @@ class Driver:
         for start in self._starts.take():
             if not start.caller.done():
                 start.caller.set_exception(_closed())
+
+
+def _answer(caller: asyncio.Future[Outcome], outcome: Outcome) -> None:
+    if not caller.done():
+        caller.set_result(outcome)
+
+
+def _raise(error: BaseException) -> None:
+    raise error
 
 
 def _closed() -> Closed:

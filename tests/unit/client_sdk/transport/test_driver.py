@@ -1,7 +1,8 @@
 """The mechanics of driver and links: what shares a batch, who waits for whom, and what ends when."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from typing import Any, NoReturn
 
 import pytest
 import pytest_asyncio
@@ -11,7 +12,7 @@ from quorate.api_specs.limits import SUMMARY_BYTES_MAX, Limits
 from quorate.api_specs.messages import Batch, BatchReply, Commit
 from quorate.client_sdk.errors import Closed
 from quorate.client_sdk.protocol.core.rounds import SOON_S
-from quorate.client_sdk.protocol.core.values import Done, Failed, Unanswered
+from quorate.client_sdk.protocol.core.values import Done, Effects, Failed, Outcome, Unanswered
 from quorate.client_sdk.transport import link
 from quorate.client_sdk.transport.driver import Driver, SystemClock, new_site
 from quorate.timestamps.timestamp import make, site
@@ -398,16 +399,67 @@ async def test_a_broken_invariant_is_an_unknown_outcome_for_every_caller(
     await rig.run("r1")
 
 
-async def test_an_invariant_that_breaks_at_the_start_is_told_likewise(
-    rig: Rig, caplog: pytest.LogCaptureFixture
-) -> None:
+OF_ALL_CLASSES = (ZeroDivisionError, asyncio.CancelledError, GeneratorExit, BaseException)
+
+
+def raiser(error: type[BaseException]) -> Callable[..., NoReturn]:
+    def act(*_: object, **__: object) -> NoReturn:
+        raise error
+
+    return act
+
+
+async def is_told(rig: Rig, part: object, name: str, breaks: Callable[..., Any]) -> None:
+    """That an operation hears of it where that part breaks so, and the next one has its answer."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rig.machine, "start_all", lambda *_: 1 / 0)
-        outcome = await rig.driver.run(asking("r1"), 5)
+        patch.setattr(part, name, breaks)
+        async with asyncio.timeout(30):
+            outcome = await rig.driver.run(asking("r1"), 5)
     assert isinstance(outcome, Failed)
     assert (outcome.reason, outcome.definite) == ("unknown", False)
-    assert "ZeroDivisionError" in caplog.text
     await rig.run("r1")
+
+
+@pytest.mark.parametrize("error", OF_ALL_CLASSES)
+@pytest.mark.parametrize("call", ["start_all", "deliver"])
+async def test_whatever_breaks_at_the_start_or_later_is_told_likewise(
+    rig: Rig, caplog: pytest.LogCaptureFixture, call: str, error: type[BaseException]
+) -> None:
+    await is_told(rig, rig.machine, call, raiser(error))
+    assert error.__name__ in caplog.text
+
+
+@pytest.mark.parametrize("name", ["put", "flush"])
+async def test_whatever_breaks_while_messages_are_sent_is_told_likewise(rig: Rig, name: str) -> None:
+    await is_told(rig, link.Link, name, raiser(ZeroDivisionError))
+
+
+async def test_what_cannot_be_sent_once_an_answer_has_come_is_told_likewise(rig: Rig) -> None:
+    await is_told(rig, rig.machine, "deliver", lambda *_: Effects((lazy("nobody"),), (), None))
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
+def test_what_ends_the_program_does_so_once_everybody_has_an_answer(error: type[BaseException]) -> None:
+    """Operations that were to begin in the same turn were forgotten."""
+
+    class Interrupted(ScriptedMachine):
+        def start_all(self, *args: Any) -> tuple[list[int], Effects]:
+            self.start_all = super().start_all  # type: ignore[method-assign]
+            raise error
+
+    async def begin() -> list[asyncio.Task[Outcome]]:
+        driver = Driver(
+            document_of("r1"), transport=ScriptedTransport(), site="test", seed=0, machine=Interrupted()
+        )
+        return [asyncio.create_task(driver.run(asking("r1"), deadline_s)) for deadline_s in (5, 6)]
+
+    loop = asyncio.new_event_loop()
+    runs = loop.run_until_complete(begin())
+    with pytest.raises(error):
+        loop.run_until_complete(asyncio.sleep(30))
+    outcomes = loop.run_until_complete(asyncio.wait_for(asyncio.gather(*runs), 30))
+    loop.close()
+    assert [type(outcome) for outcome in outcomes] == [Failed, Done]
 
 
 async def test_a_replica_that_stands_below_what_was_seen_of_it_is_not_believed(rig: Rig) -> None:

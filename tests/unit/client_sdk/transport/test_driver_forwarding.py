@@ -2,6 +2,8 @@
 
 import asyncio
 
+import pytest
+
 from quorate.api_specs.messages import ForwardedReply, ForwardedRequest
 from quorate.client_sdk.protocol.core.values import SendForwarded, Unanswered
 from quorate.client_sdk.transport.driver import FORWARDED_MAX, Driver
@@ -80,12 +82,15 @@ async def test_closing_gives_asks_up() -> None:
     assert not machine.served
 
 
-async def test_a_forwarder_that_raises_is_a_forwarded_request_without_an_answer() -> None:
+@pytest.mark.parametrize("error", [RuntimeError, asyncio.CancelledError, GeneratorExit])
+async def test_a_forwarder_that_raises_is_a_forwarded_request_without_an_answer(
+    error: type[BaseException],
+) -> None:
     class Broken(ScriptedForwarder):
         async def forward(
             self, replica: str, request: ForwardedRequest, timeout_s: float
         ) -> ForwardedReply | Unanswered:
-            raise RuntimeError("a mistake of the forwarder's")
+            raise error("a mistake of the forwarder's")
 
     driver, machine = driver_asking(Broken(ForwardedReply("r1", "i")), 1)
     await driver.run(asking("r1"), 5)
