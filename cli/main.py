@@ -2,9 +2,11 @@
 
 import os
 import sys
-from contextlib import suppress
+from contextlib import redirect_stdout, suppress
 
 from ..adts.collector import collector_off
+from .failure import EXIT_UNKNOWN
+from .streams import Answers, lead_nowhere, lost_sentence
 
 _EXTRAS = {
     "typer": "cli",
@@ -16,9 +18,26 @@ _EXTRAS = {
 
 
 def main() -> None:
-    """Run the command line; exit code 2 and a sentence where a part of the install is missing."""
+    """Run the command line. Exit code 3 where all went well but the answer could not be written to standard output."""
+    is_closed = sys.stdout is None
     _open_missing_streams()
     _let_streams_block()
+    answers = Answers(sys.stdout, is_closed=is_closed)
+    try:
+        with redirect_stdout(answers):
+            _run()
+    except SystemExit as ended:
+        if answers.lost and not ended.code:
+            with suppress(OSError):
+                print(f"quorate: {lost_sentence(answers.lost)}", file=sys.stderr, flush=True)
+            sys.exit(EXIT_UNKNOWN)
+        raise
+    finally:
+        _give_up_standard_error()
+
+
+def _run() -> None:
+    """Run the command; exit code 2 and a sentence where a part of the install is missing."""
     try:
         # What is imported stays: a search for garbage among it finds none, and is a tenth of the start.
         with collector_off():
@@ -36,6 +55,14 @@ def main() -> None:
         sys.exit(2)
     except KeyboardInterrupt:  # while the imports ran; later the command line sees to it
         sys.exit(130)
+
+
+def _give_up_standard_error() -> None:
+    """What it did not take cannot be told; the exit code of the command still can."""
+    try:
+        sys.stderr.flush()
+    except OSError:
+        lead_nowhere(sys.stderr)
 
 
 def _open_missing_streams() -> None:

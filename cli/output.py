@@ -22,6 +22,7 @@ from ..quorums.choices.choice import BadChoice
 from ..quorums.planning.strategy import MissingSolver
 from ..quorums.systems.systems import BadQuorums
 from .failure import EXIT_FAILED, EXIT_UNKNOWN, EXIT_USAGE, Failure
+from .streams import lost_sentence
 from .values import compact, lines_spelled_out, spelled_out
 
 P = ParamSpec("P")
@@ -48,24 +49,21 @@ def say(text: str) -> None:
 
 
 class AnswerLost(Failure):
-    """The result of a command could not be written; what was asked is done by then."""
+    """Nobody reads the result of a command any more; what was asked is done by then."""
 
     exit_code = EXIT_UNKNOWN
 
 
 def answer(as_json: bool, data: Any, text: str = "") -> None:
-    """The result of a command: `data` as one JSON line, or `text`; nothing for an empty text. Raises AnswerLost, and says the answer on
-    standard error then: what was taken is shown nowhere else."""
+    """The result of a command: `data` as one JSON line, or `text`; nothing for an empty text. Where its reader has gone, raises AnswerLost,
+    and says the answer on standard error: what was taken is shown nowhere else. Other trouble of writing, `cli.streams` sees to."""
     line = compact(data) if as_json else lines_spelled_out(text)
     try:
         if line:
             print(line, flush=True)
-    except (OSError, UnicodeEncodeError) as error:
+    except BrokenPipeError as error:
         say(line)
-        why = error.strerror if isinstance(error, OSError) else f"its encoding is {error.encoding}"
-        raise AnswerLost(
-            f"The answer could not be written to standard output ({why}): it stands above. What was asked is done."
-        ) from None
+        raise AnswerLost(lost_sentence(error.strerror)) from None
 
 
 def tell_error(as_json: bool, sentence: str, kind: str, code: int) -> None:

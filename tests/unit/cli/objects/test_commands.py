@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from quorate import __version__
 from quorate.cli.cluster.local_cluster import LocalCluster
 from tests.unit.cli.conftest import TIMEOUT_S, Run, quorate
 
@@ -127,31 +128,93 @@ def test_a_negative_number_is_told_its_place(run: Run) -> None:
     assert "No such option: -5" in run("register", "balance", "read", "-5").stderr
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full on this system")
+NO_DISK = pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full on this system")
+UNWRITABLE = (
+    pytest.param("> /dev/full", "No space left on device", marks=NO_DISK),
+    pytest.param(">&-", "it is closed"),
+)
+
+
+@pytest.mark.parametrize(("redirected", "why"), UNWRITABLE)
 @pytest.mark.parametrize("options", ["", "--json"])
 def test_what_was_taken_and_could_not_be_shown_is_no_certain_failure(
-    run: Run, cluster: LocalCluster, options: str
+    run: Run, cluster: LocalCluster, options: str, redirected: str, why: str
 ) -> None:
-    """Exit code 1 would say that the item certainly still waits."""
+    """Exit code 1 would say that the item certainly still waits, 0 that it was shown."""
     assert run("queue", "unshown", "enqueue", "1").returncode == 0
-    taken = quorate_redirected(cluster, f"queue unshown dequeue {options} > /dev/full")
+    taken = quorate_redirected(cluster, f"queue unshown dequeue {options} {redirected}")
     assert taken.returncode == 3
     shown, told = taken.stderr.splitlines()
     assert json.loads(shown) in (1, {"items": [1]}), "or the item would be shown nowhere"
-    assert told.startswith("quorate: The answer could not be written to standard output (No space left")
+    assert told.startswith(f"quorate: The answer could not be written to standard output ({why})")
     assert run("queue", "unshown", "size").stdout == "0\n"
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full on this system")
+def test_lease_that_could_not_be_shown_is_shown_on_standard_error(run: Run, cluster: LocalCluster) -> None:
+    assert run("queue", "unleased", "enqueue", "1").returncode == 0
+    leased = quorate_redirected(cluster, "queue unleased acquire >&-")
+    token, _, value = leased.stderr.splitlines()[0].split("\t")
+    assert (leased.returncode, value) == (3, "1")
+    assert run("queue", "unleased", "accept", token).returncode == 0
+
+
+@pytest.mark.parametrize(
+    "redirected", [pytest.param("> /dev/full 2>&1", marks=NO_DISK), ">&- 2>&-", ">&- 2>/dev/null"]
+)
 @pytest.mark.parametrize("options", ["", "--json"])
-def test_where_nobody_can_be_told_the_exit_code_tells(run: Run, cluster: LocalCluster, options: str) -> None:
-    """It was 1, "it certainly did not happen", where standard error could not be written."""
+def test_where_nobody_can_be_told_the_exit_code_tells(
+    run: Run, cluster: LocalCluster, options: str, redirected: str
+) -> None:
+    """It was 1, "it certainly did not happen", where standard error could not be written, and 120 where Python tried again at the end."""
     assert run("queue", "untold", "enqueue", "1").returncode == 0
-    taken = quorate_redirected(cluster, f"queue untold dequeue {options} > /dev/full 2>&1")
+    taken = quorate_redirected(cluster, f"queue untold dequeue {options} {redirected}")
     assert taken.returncode == 3
     assert run("queue", "untold", "size").stdout == "0\n"
-    wrong = quorate_redirected(cluster, f"queue untold enqueue wash {options} > /dev/full 2>&1")
+    wrong = quorate_redirected(cluster, f"queue untold enqueue wash {options} {redirected}")
     assert wrong.returncode == 2
+
+
+@pytest.mark.parametrize(("redirected", "why"), UNWRITABLE)
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        ("--version", f"quorate {__version__}"),
+        ("--help", "--version"),
+        ("queue --help", "dead-letters"),
+        ("status", "incarnation"),
+        ("trace queue/unshown", "horizon"),
+        ("doctor", "clock skew"),
+        ("quorums types", "* offered by the service"),
+    ],
+)
+def test_what_commands_and_help_could_not_show_stands_on_standard_error(
+    cluster: LocalCluster, words: str, shown: str, redirected: str, why: str
+) -> None:
+    """Help ended in a trace, tables in the bare words of the system, both with exit code 1."""
+    done = quorate_redirected(cluster, f"{words} {redirected}")
+    assert (done.returncode, "Traceback" in done.stderr) == (3, False), done.stderr
+    assert shown in done.stderr
+    told = done.stderr.splitlines()[-1]
+    assert told.startswith(f"quorate: The answer could not be written to standard output ({why})")
+
+
+def test_item_whose_reader_has_gone_stands_on_standard_error(run: Run, cluster: LocalCluster) -> None:
+    assert run("queue", "unread", "enqueue", "1").returncode == 0
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w") as unread:
+        words = [sys.executable, "-m", "quorate.cli.main", "queue", "unread", "dequeue"]
+        taken = subprocess.run(
+            words,
+            stdout=unread,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=TIMEOUT_S,
+            check=False,
+            env=as_users_have_it(cluster),
+        )
+    assert (taken.returncode, taken.stderr.splitlines()[0]) == (3, "1")
+    assert "(Broken pipe)" in taken.stderr
 
 
 def test_what_standard_output_has_no_signs_for_is_no_certain_failure(run: Run, cluster: LocalCluster) -> None:
@@ -206,10 +269,16 @@ def test_standard_streams_may_be_closed(run: Run, cluster: LocalCluster) -> None
     assert (refused.returncode, refused.stdout) == (2, "")
 
 
+def as_users_have_it(cluster: LocalCluster) -> dict[str, str]:
+    """Variables with which Python writes late, as by default."""
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    return kept | {"COLUMNS": "120", "QUORATE_CLUSTER": str(cluster.document_path)}
+
+
 def quorate_redirected(cluster: LocalCluster, words: str, **more: str) -> subprocess.CompletedProcess[str]:
     """The command as a shell runs it, with what the words say of its standard streams."""
     command = f"{shlex.quote(sys.executable)} -m quorate.cli.main {words}"
-    environment = os.environ | {"QUORATE_CLUSTER": str(cluster.document_path)} | more
+    environment = as_users_have_it(cluster) | more
     return subprocess.run(
         command, shell=True, capture_output=True, text=True, timeout=TIMEOUT_S, check=False, env=environment
     )
