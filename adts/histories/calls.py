@@ -19,8 +19,8 @@ class Call(NamedTuple):
     process: str
     object: str
     invocation: Invocation
-    invoked: int
-    returned: int = NEVER
+    invoked: float
+    returned: float = NEVER
     answers: tuple[Response, ...] = ()
 
     @property
@@ -28,7 +28,7 @@ class Call(NamedTuple):
         """Whether it returned."""
         return self.returned < NEVER
 
-    def until(self, moment: int) -> "Call":
+    def until(self, moment: float) -> "Call":
         """What was known of it at a moment after it was invoked."""
         return self if self.returned <= moment else self._replace(returned=NEVER, answers=())
 

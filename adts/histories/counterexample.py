@@ -121,7 +121,7 @@ class Smaller:
         return _item_of(call) if self._has_items else None
 
 
-def _known_at(calls: Sequence[Call], moment: int) -> list[Call]:
+def _known_at(calls: Sequence[Call], moment: float) -> list[Call]:
     return [call.until(moment) for call in calls if call.invoked <= moment]
 
 

@@ -37,7 +37,7 @@ class FirstIn(RealTime):
         taken = _taken(self.calls)
         # Where the outcome of a dequeue is unknown, what nobody is known to have taken is free.
         is_all_known = all(call.is_known for call in self.calls)
-        rest = (NEVER, NEVER) if is_all_known else (-NEVER, NEVER)
+        rest: tuple[float, float] = (NEVER, NEVER) if is_all_known else (-NEVER, NEVER)
         self._taken = {
             number: taken.get(call.invocation.args[0], rest)
             for number, call in enumerate(self.calls)
@@ -45,7 +45,7 @@ class FirstIn(RealTime):
         }
         in_time = sorted(self._taken, key=lambda number: self.calls[number].invoked)
         self._invoked = [self.calls[number].invoked for number in in_time]
-        self._first_taken = [NEVER] * (len(in_time) + 1)
+        self._first_taken: list[float] = [NEVER] * (len(in_time) + 1)
         """Of those from each place of `_invoked` on: when the first was surely taken."""
         for place in range(len(in_time) - 1, -1, -1):
             self._first_taken[place] = min(self._first_taken[place + 1], self._taken[in_time[place]][1])
@@ -61,7 +61,7 @@ class FirstIn(RealTime):
         return [number for number in found if number not in self._taken or self._taken[number][0] <= first]
 
 
-def _taken(calls: Sequence[Call]) -> Mapping[Any, tuple[int, int]]:
+def _taken(calls: Sequence[Call]) -> Mapping[Any, tuple[float, float]]:
     """When the dequeue of each item was invoked, and when it returned."""
     return {
         call.answers[0].results[0]: (call.invoked, call.returned)
@@ -74,7 +74,7 @@ def _settled(calls: Sequence[Call]) -> list[Call]:
     """Each unknown Enq resolved. One whose item was seen took effect before the first call that saw it returned. One whose
     item nobody saw is left out, where nobody counted: in an order that has it, it and an unknown Deq of its item can be struck
     out."""
-    seen: dict[Any, int] = {}
+    seen: dict[Any, float] = {}
     for call in calls:
         if call.invocation.operation in ("Deq", "Peek") and call.answers and call.answers[0].results:
             item = call.answers[0].results[0]

@@ -138,7 +138,7 @@ class Lanes:
         """See Order."""
         found = []
         for lane in self._lanes:
-            bound = NEVER
+            bound: float = NEVER
             for number in lane:
                 if placed >> number & 1:
                     continue

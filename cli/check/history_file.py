@@ -9,6 +9,7 @@ from msgspec import Raw, Struct
 
 from ...adts.histories.calls import NEVER
 from ..failure import Usage
+from ..output import say
 
 
 class Line(Struct):
@@ -18,7 +19,7 @@ class Line(Struct):
     id: str | int
     type: Literal["invoke", "ok", "fail", "info"]
     f: str
-    time: int
+    time: int | float
     object: str = "object"
     key: str | None = None
     value: Raw = Raw(b"null")
@@ -34,8 +35,8 @@ class Recorded(NamedTuple):
     f: str
     key: str | None
     value: bytes
-    invoked: int
-    returned: int = NEVER
+    invoked: float
+    returned: float = NEVER
     result: bytes | None = None
 
 
@@ -73,17 +74,28 @@ def recorded(path: Path) -> list[Recorded]:
 
 
 def _lines(path: Path) -> Iterator[tuple[int, Line]]:
-    """The lines with their numbers. A last one without an end was being written when its writer died: it is not there."""
+    """The lines with their numbers. A last one without an end was being written when its writer died: it is not there, which is said.
+    Where it is the only one, nothing tells that the file is a history at all: Usage."""
     try:
         file = path.open("rb")
     except OSError as error:
         raise Usage(f"{path} cannot be read: {error.strerror}") from None
+    has_lines = False
     with file:
         for number, text in enumerate(file, 1):
             if not text.strip():
                 continue
             try:
-                yield number, _DECODE(text)
+                line = _DECODE(text)
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
                 if text.endswith(b"\n"):
                     raise Usage(f"{path}, line {number} is not one of a history: {error}") from None
+                if not has_lines:
+                    raise Usage(
+                        f"{path} is no history, for its only line is not one of a history: {error}. Give a file with a JSON object for each "
+                        "line, each ended by a line feed, as the SDK writes it: connect(…, history=FILE)"
+                    ) from None
+                say(f"{path}, line {number} was cut off while it was written: it is left out.")
+                return
+            has_lines = True
+            yield number, line

@@ -281,6 +281,7 @@ GOOD = '{"process":"p","id":"1","type":"invoke","f":"read","object":"register/r"
             GOOD.replace('"time":1', '"time":5000000000000000000'),
             "line 1: the time 5000000000000000000 is out of range",
         ),
+        (GOOD.replace('"time":1', '"time":1e300'), "line 1: the time 1e+300 is out of range"),
         (GOOD[:-2] + ',"value":' + "[" * 20_000 + "]" * 20_000 + "}\n", "line 1"),
         (
             GOOD.replace('"read"', '"cas"')[:-2] + ',"value":[1,2,3]}\n',
@@ -319,7 +320,53 @@ def test_what_is_wrong_with_a_file_is_told_with_its_line(tmp_path: Path, text: s
 
 def test_a_last_line_that_was_being_written_is_not_there(tmp_path: Path) -> None:
     (tmp_path / "h.jsonl").write_text(GOOD + '{"process":"p","id"')
-    assert quorate_here("check", str(tmp_path / "h.jsonl")).returncode == 0
+    done = quorate_here("check", str(tmp_path / "h.jsonl"))
+    assert done.returncode == 0
+    assert (
+        done.stderr == f"{tmp_path / 'h.jsonl'}, line 2 was cut off while it was written: it is left out.\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        json.dumps([json.loads(GOOD)]).encode(),
+        GOOD.replace("\n", "\r").encode() * 2,
+        b"\x7fELF\x02\x01\x00\xff",
+        b"a" * 100_000,
+        b'\n{"process":"p","id"',
+    ],
+)
+def test_file_of_which_nothing_can_be_read_is_no_history(tmp_path: Path, content: bytes) -> None:
+    """Its only line was taken for one that was cut off, and nothing judged, with exit code 0."""
+    (tmp_path / "h.jsonl").write_bytes(content)
+    done = quorate_here("check", str(tmp_path / "h.jsonl"))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "h.jsonl is no history, for its only line is not one of a history: " in done.stderr
+    assert "Give a file with a JSON object for each line" in done.stderr
+
+
+@pytest.mark.parametrize("content", ["", "\n", "\n \n"])
+def test_empty_file_holds_no_calls(tmp_path: Path, content: str) -> None:
+    (tmp_path / "h.jsonl").write_text(content)
+    done = quorate_here("check", str(tmp_path / "h.jsonl"))
+    assert (done.returncode, done.stdout) == (0, "There are no calls to judge.\n")
+
+
+@pytest.mark.parametrize(("read_at", "code"), [(0.25, 1), (0.125, 0)])
+def test_times_may_have_fractions(tmp_path: Path, read_at: float, code: int) -> None:
+    """As integers these calls would all overlap."""
+    write, read = calls("register/r", ("write", 1, None), ("read", None, None))[::2]
+    lines = [
+        write | {"time": 0},
+        read | {"time": read_at},
+        write | {"type": "ok", "time": 0.2},
+        read | {"type": "ok", "result": None, "time": 0.375},
+    ]
+    done = quorate_here("check", written(tmp_path / "h.jsonl", lines), "--json")
+    assert done.returncode == code, done.stdout + done.stderr
+    if code:
+        assert json.loads(done.stdout)["wrong"][0]["calls"][0]["returned"] == 0.2
 
 
 LIMITED = '''
