@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 from ...api_specs.cluster import ClusterDocument
 from ...replica.data_folder.private_folders import make_private_folder
-from ..failure import Failure, Usage
+from ..failure import Failure
+from ..files import used_as_folder
 from .document import check_member
 
 if TYPE_CHECKING:
@@ -43,11 +44,8 @@ def format_data_folder(folder: Path, document: ClusterDocument, replica_id: str)
 
 def make_root(root: Path) -> None:
     """Make the folder in which data folders and logs of replicas will lie, for its owner alone, unless it is there."""
-    try:
+    with used_as_folder(root, "--data"):
         make_private_folder(root)
-    except OSError as error:
-        reason = "it is a file" if isinstance(error, FileExistsError) else error.strerror
-        raise Usage(f"{root} cannot be used as a folder: {reason}. Name another with --data.") from None
 
 
 @refusals_told()

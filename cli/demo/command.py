@@ -28,6 +28,7 @@ from ...measurement.run.run_folder import REPLICAS, Run, clear, write_run, write
 from ...measurement.up_times import UpTimes
 from ..cluster.local_cluster import LocalCluster
 from ..failure import EXIT_FAILED
+from ..files import used_as_folder
 from ..objects.trace_command import read_traces, show
 from ..output import AsJson, answer, console, reported
 from ..progress import bar, busy
@@ -62,8 +63,9 @@ def demo(
     """
     began_s = time.monotonic()
     story = Console(stderr=True, highlight=False) if as_json else console()
-    out.mkdir(parents=True, exist_ok=True)
-    root = Path(tempfile.mkdtemp(prefix="cluster-", dir=out)).resolve()
+    with used_as_folder(out, "--out"):
+        out.mkdir(parents=True, exist_ok=True)
+        root = Path(tempfile.mkdtemp(prefix="cluster-", dir=out)).resolve()
     problems: list[str] | None = None
     try:
         problems, rows = _on_replicas(story, root, out, operations)

@@ -34,7 +34,7 @@ from ..cluster.document import read_document
 from ..cluster.local_cluster import LocalCluster
 from ..credentials import read_token
 from ..failure import Failure, Usage
-from ..files import read_text
+from ..files import read_text, used_as_folder
 from ..output import AsJson, answer, console, reported
 from ..progress import Reached, busy, time_bar
 from ..quorums.data_types import class_of, users_code
@@ -86,12 +86,9 @@ def measure_command(
 
 
 def _make_empty(out: Path) -> None:
-    try:
+    with used_as_folder(out, "--out"):
         out.mkdir(parents=True, exist_ok=True)
         is_used = any(out.iterdir())
-    except OSError as error:
-        reason = "it is a file" if isinstance(error, FileExistsError) else error.strerror
-        raise Usage(f"{out} cannot be used as a folder: {reason}. Name another with --out.") from None
     if is_used:
         raise Usage(f"{out} is not empty; nothing was changed. Name a new folder with --out.")
 

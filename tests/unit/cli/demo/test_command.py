@@ -13,6 +13,7 @@ import pytest
 
 from quorate.cli.demo.load import OBJECTS
 from quorate.spark_reports.report import Options, make_report
+from tests.unit.cli.conftest import quorate_here
 
 TIMEOUT_S = 400
 """For a machine that is busy with other tests."""
@@ -69,3 +70,13 @@ def test_demo_loses_nothing_and_leaves_a_report(tmp_path: Path) -> None:
     assert not list(run.glob("cluster-*"))
     again = make_report(run, tmp_path / "again", Options(engine="python"))
     assert json.loads(again.json.read_text())["rejected"] == []
+
+
+def test_a_file_in_the_way_of_the_folder_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("mine")
+    for place in (file, file / "below"):
+        done = quorate_here("demo", "--out", str(place))
+        told = f"quorate: {place} cannot be used as a folder: it is a file. Name another with --out.\n"
+        assert (done.returncode, done.stderr) == (2, told)
+    assert file.read_text() == "mine"
