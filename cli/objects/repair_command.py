@@ -11,6 +11,7 @@ from ...adts.types.catalogue import adt_of
 from ...client_sdk.api.calls import repair as repair_call
 from .asking import Answer, Asked, asking
 from .call_command import type_of
+from .trace_command import checked_object
 
 
 @asking
@@ -23,6 +24,7 @@ def repair(
 ) -> Answer:
     """Set an object right whose decided state the replicas refuse, or whose log holds a call that its class cannot run. Tells each change,
     with what was taken out."""
+    name = checked_object(name, asked.client.document.own_types)
     type_name = adt_of(name)
     is_own = type_name in asked.client.document.own_types
     found = type_of(asked.client, type_name, asked.cluster).type if is_own else None

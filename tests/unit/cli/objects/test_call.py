@@ -100,3 +100,14 @@ def test_a_stored_call_that_the_class_cannot_run_is_repaired(run: Run, cluster: 
     assert told.stdout.startswith('taken out of the log: ["shine",[]] (')
     assert run("repair", "cart/joe").stdout == "nothing was wrong\n"
     assert run("call", "cart/joe", "content").stdout == '{"book":1}\n'
+
+
+@pytest.mark.parametrize("name", ["nosuch/x", "nosuch", "queue", "queue/a/b", "queue/.x"])
+def test_a_name_of_no_object_is_a_wrong_command_line_for_repair_as_for_call(run: Run, name: str) -> None:
+    assert run("call", name, "content").returncode == 2
+    done = run("repair", name)
+    assert (done.returncode, done.stdout) == (2, "")
+    if name == "nosuch/x":
+        assert done.stderr == (
+            "quorate: 'nosuch/x' names no object: write queue/NAME, register/NAME, dictionary/NAME or dictionary/NAME/KEY, cart/NAME.\n"
+        )
