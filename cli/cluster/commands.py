@@ -12,13 +12,20 @@ from urllib.parse import urlsplit
 
 import typer
 
+from ...api_specs.cluster import parse
 from ...api_specs.limits import REPLICAS_MAX
 from ...replica.logs.audit import audit_line
 from ..credentials import read_token
 from ..failure import EXIT_FAILED, Failure, Usage
 from ..options import DataOption, DocumentOption, IdOption
 from ..output import AsJson, answer, reported, say
-from .data_folder import format_data_folder, make_root, replace_data_folder, what_is_lost
+from .data_folder import (
+    format_data_folder,
+    formatted_data_folders,
+    make_root,
+    replace_data_folder,
+    what_is_lost,
+)
 from .document import (
     DEFAULT_NAME,
     change_stores,
@@ -64,10 +71,10 @@ def init(
     )
     folders = {} if data_root is None else {id: data_root / id for id in urls}
     _check_empty(folders.values())
-    write_new(out, new_document(urls))
-    document = read_document(out)
-    for id, folder in folders.items():
-        format_data_folder(folder, document, id)
+    text = new_document(urls)
+    document = parse(text, str(out))
+    with formatted_data_folders(folders, document):
+        write_new(out, text)
     lines = [f"Wrote {out}: " + ", ".join(f"{id} at {url}" for id, url in urls.items()) + "."]
     lines += [f"Formatted {folder} for {id}." for id, folder in folders.items()]
     for id, folder in folders.items():
@@ -241,7 +248,12 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 def _check_empty(folders: Iterable[Path]) -> None:
     """Before anything is written: a document without its folders would be half a cluster."""
     for folder in folders:
-        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        found = next(each for each in (folder, *folder.parents) if each.exists())
+        if not found.is_dir():
+            raise Usage(
+                f"{found} cannot be used as a folder: it is a file; nothing was changed. Name another with --data-root."
+            )
+        if folder.exists() and any(folder.iterdir()):
             raise Usage(f"{folder} is not empty; nothing was changed. Name another folder with --data-root.")
 
 

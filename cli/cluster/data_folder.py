@@ -6,7 +6,7 @@ refusals become this room's.
 
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -40,6 +40,15 @@ def format_data_folder(folder: Path, document: ClusterDocument, replica_id: str)
 
     check_member(document, replica_id)
     format_store(folder, document, replica_id)
+
+
+@contextmanager
+def formatted_data_folders(folders: Mapping[str, Path], document: ClusterDocument) -> Iterator[None]:
+    """The data folders of a new cluster, by replica; none is left if anything goes wrong within. Raises Failure."""
+    from ...replica.data_folder.identity import formatted  # noqa: PLC0415
+
+    with refusals_told(), formatted(folders, document):
+        yield
 
 
 def make_root(root: Path) -> None:

@@ -5,8 +5,8 @@ Owns the text of a new document and where documents are looked for. What a docum
 
 import re
 import secrets
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
@@ -115,16 +115,27 @@ def is_loopback(url: str) -> bool:
 
 
 def write_new(path: Path, text: str) -> None:
-    """Write `text` to `path`, which must not exist yet."""
+    """Write `text` to `path`, which must not exist yet; nothing is left there where it cannot be written."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("x", encoding="utf-8") as file:
+        with path.open("x", encoding="utf-8") as file, _removed_unless_whole(path):
             file.write(text)
+            file.flush()
     except FileExistsError:
         found = f"{path} exists already" if path.parent.is_dir() else f"{path.parent} is no folder"
         raise Usage(f"{found}; nothing was changed. Name another file with --out.") from None
     except OSError as error:
         raise Failure(f"{path} cannot be written: {error.strerror or error}.") from None
+
+
+@contextmanager
+def _removed_unless_whole(path: Path) -> Iterator[None]:
+    """Half a file would be in the way of the next try."""
+    try:
+        yield
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
 
 
 def url_of(cluster: str) -> str | None:

@@ -9,7 +9,7 @@ import contextlib
 import fcntl
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -127,6 +127,18 @@ def format_store(path: Path, document: ClusterDocument, replica_id: str) -> str:
         return identity.store
     finally:
         os.close(lock)
+
+
+@contextlib.contextmanager
+def formatted(folders: Mapping[str, Path], document: ClusterDocument) -> Iterator[None]:
+    """The data folders of a new cluster, by replica, made of empty ones. Whatever goes wrong within, none of them is left. Raises
+    FolderRefused."""
+    with contextlib.ExitStack() as stack:
+        for replica_id, folder in folders.items():
+            stack.enter_context(empty_folder(folder))
+            stack.enter_context(whole_or_removed(folder))
+            _create(folder, _new_identity(document, _replica(document, replica_id))).close()
+        yield
 
 
 @contextlib.contextmanager

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from quorate.cli.cluster.document import read_document
-from tests.unit.cli.conftest import quorate
+from tests.unit.cli.conftest import quorate, quorate_here
+from tests.unit.replica.data_folder.test_replacement import room_for
 
 
 def test_version_is_that_of_the_project() -> None:
@@ -44,6 +45,27 @@ def test_init_and_format_overwrite_nothing(tmp_path: Path) -> None:
     again = quorate(*words, cwd=tmp_path)
     assert again.returncode == 1
     assert "already holds a store" in again.stderr
+
+
+def test_init_that_fails_leaves_nothing_that_the_next_one_meets(tmp_path: Path) -> None:
+    """It left the document, so that the corrected command was refused."""
+    (tmp_path / "file").write_text("mine")
+    for place in ("file", "file/below"):
+        refused = quorate("init", "--data-root", place, cwd=tmp_path)
+        told = "quorate: file cannot be used as a folder: it is a file; nothing was changed. Name another with --data-root.\n"
+        assert (refused.returncode, refused.stderr) == (2, told)
+    with room_for(1 << 14):
+        full = quorate_here("init", "--out", str(tmp_path / "c.toml"), "--data-root", str(tmp_path / "data"))
+    assert full.returncode == 1
+    assert "no store could be made in" in full.stderr
+    assert [each.name for each in tmp_path.iterdir()] == ["file"]
+    (tmp_path / "c.toml").write_text("mine")
+    (tmp_path / "data" / "r1").mkdir(parents=True)
+    there = quorate("init", "--out", "c.toml", "--data-root", "data", cwd=tmp_path)
+    assert (there.returncode, "c.toml exists already" in there.stderr) == (2, True)
+    assert [each.name for each in (tmp_path / "data").iterdir()] == ["r1"], "which was there before"
+    assert list((tmp_path / "data" / "r1").iterdir()) == []
+    assert quorate("init", "--data-root", "data", cwd=tmp_path).returncode == 0
 
 
 def test_init_takes_named_replicas(tmp_path: Path) -> None:

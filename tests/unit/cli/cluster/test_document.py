@@ -8,6 +8,7 @@ from quorate.api_specs.cluster import BadCluster, ChoiceRule, parse
 from quorate.cli.cluster.document import change_stores, new_document, read_document, write_new
 from quorate.cli.failure import Failure, Usage
 from quorate.replica.data_folder.replacement import with_store
+from tests.unit.replica.data_folder.test_replacement import room_for
 
 URLS = {"r1": "http://127.0.0.1:8001", "r2": "http://127.0.0.1:8002", "r3": "http://127.0.0.1:8003"}
 
@@ -112,3 +113,11 @@ def test_a_document_that_cannot_be_written_stays_and_what_to_write_is_told(tmp_p
     ):
         change_stores(path, old, new)
     assert path.read_text() == text
+
+
+def test_half_a_file_is_not_left(tmp_path: Path) -> None:
+    path = tmp_path / "cluster.toml"
+    with pytest.raises(Failure, match=r"cluster\.toml cannot be written: File too large"), room_for(1000):
+        write_new(path, new_document(URLS))
+    assert not path.exists()
+    write_new(path, new_document(URLS))
