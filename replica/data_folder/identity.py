@@ -117,16 +117,27 @@ def format_store(path: Path, document: ClusterDocument, replica_id: str) -> str:
     replica = _replica(document, replica_id)
     lock = _claimed(path)
     try:
-        if (path / DATABASE_FILE).exists() or (path / IDENTITY_FILE).exists():
-            raise FolderRefused(
-                f"{path} already holds a store: give an empty folder, or start the replica on it"
-            )
+        refuse_store(path, document, replica_id)
         identity = _new_identity(document, replica)
         with whole_or_removed(path):
             _create(path, identity).close()
         return identity.store
     finally:
         os.close(lock)
+
+
+def refuse_store(path: Path, document: ClusterDocument, replica_id: str) -> None:
+    """Raises FolderRefused where the folder holds a store, with what helps: the replica starts on its own alone, and not on what a
+    `quorate replace` left that was cut off, for the document does not name that yet."""
+    if not ((path / DATABASE_FILE).exists() or (path / IDENTITY_FILE).exists()):
+        return
+    written, named = _read_identity(path), _replica(document, replica_id).store
+    if written is not None and named in ("", written.store):
+        raise FolderRefused(f"{path} already holds a store: give an empty folder, or start the replica on it")
+    raise FolderRefused(
+        f"{path} already holds a store, but not the one that the cluster document names for {replica_id}. If a `quorate replace` that was "
+        "cut off has left it, empty the folder and repeat; else name an empty folder"
+    )
 
 
 @contextlib.contextmanager

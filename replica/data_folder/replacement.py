@@ -31,7 +31,7 @@ from ..protocol.log import (
 )
 from ..protocol.witness import Witness, contradiction
 from ..store.store import Store
-from .identity import FolderRefused, Identity, format_store, open_folder, whole_or_removed
+from .identity import FolderRefused, Identity, format_store, open_folder, refuse_store, whole_or_removed
 
 PAGE: Final = 1000
 """Objects, or rows, read at a time; the new store commits after each page of objects."""
@@ -79,6 +79,7 @@ def make_replacement(
         }
         sources = {other: source for other, (_, source) in opened.items()}
         _refuse_forgetful(opened, replica_id)
+        refuse_store(folder, old, replica_id)
         format_store(folder, new, replica_id)
         _, target = open_source(stack, new, replica_id, folder)
         stack.enter_context(whole_or_removed(folder))  # It is locked by now: no replica has it.

@@ -68,6 +68,26 @@ def test_init_that_fails_leaves_nothing_that_the_next_one_meets(tmp_path: Path) 
     assert quorate("init", "--data-root", "data", cwd=tmp_path).returncode == 0
 
 
+def test_replace_again_after_one_that_was_cut_off_tells_the_remedy_that_works(tmp_path: Path) -> None:
+    """It said to start the replica on the store, which is refused."""
+    assert quorate("init", "--data-root", ".", cwd=tmp_path).returncode == 0
+    words = ("replace", "--cluster", "cluster.toml", "--id", "r2", "--from", "r1=r1", "--from", "r3=r3")
+    own = quorate(*words, "--data", "r2", cwd=tmp_path)
+    assert (own.returncode, "start the replica on it" in own.stderr) == (1, True)
+    (tmp_path / "r2").rename(tmp_path / "kept")
+    document = (tmp_path / "cluster.toml").read_text()
+    assert quorate(*words, "--data", "r2", cwd=tmp_path).returncode == 0
+    (tmp_path / "cluster.toml").write_text(document)  # As if it had been killed just before it was changed.
+    again = quorate(*words, "--data", "r2", cwd=tmp_path)
+    assert again.returncode == 1
+    assert "r2 already holds a store, but not the one that the cluster document names for r2." in again.stderr
+    assert "If a `quorate replace` that was cut off has left it, empty the folder and repeat" in again.stderr
+    assert "start" not in again.stderr
+    for each in (tmp_path / "r2").iterdir():
+        each.unlink()
+    assert quorate(*words, "--data", "r2", cwd=tmp_path).returncode == 0
+
+
 def test_init_takes_named_replicas(tmp_path: Path) -> None:
     words = ("init", "--replica", "a=http://a:80", "--replica", "b=http://b:80")
     assert quorate(*words, cwd=tmp_path).returncode == 0
