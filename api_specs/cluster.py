@@ -196,8 +196,16 @@ def _cached_choice(
     return choice_of_pair(specification, dict(votes), *words.pair, ordering=ordering)
 
 
+BYTE_ORDER_MARK: Final = "\ufeff"
+HAS_MARK: Final = (
+    "begins with a byte order mark (U+FEFF), which TOML does not have: save it as UTF-8 without one"
+)
+
+
 def parse(text: str, source: str = "cluster.toml") -> ClusterDocument:
     """The checked document of TOML `text`; BadCluster names `source` and the place."""
+    if text.startswith(BYTE_ORDER_MARK):
+        raise BadCluster(f"{source} {HAS_MARK}")
     try:
         return checked(msgspec.convert(tomllib.loads(text), ClusterDocument))
     except tomllib.TOMLDecodeError as error:

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, get_args
 import msgspec
 from msgspec import Struct, field
 
-from ...api_specs.cluster import ChoiceRule
+from ...api_specs.cluster import BYTE_ORDER_MARK, HAS_MARK, ChoiceRule
 from ...quorums.choices.choice import Ordering
 from .durations import BadDuration, parse_duration
 from .plan_words import in_words
@@ -233,6 +233,8 @@ def object_of(workload: Workload, choice: Choice) -> str:
 
 def read_plan(text: str, source: str) -> Plan:
     """The plan that TOML `text` holds, with every key of the right type; BadPlan names `source` and the place."""
+    if text.startswith(BYTE_ORDER_MARK):
+        raise BadPlan(f"{source} {HAS_MARK}")
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

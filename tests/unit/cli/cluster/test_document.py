@@ -7,6 +7,7 @@ import pytest
 from quorate.api_specs.cluster import BadCluster, ChoiceRule, parse
 from quorate.cli.cluster.document import change_stores, new_document, read_document, write_new
 from quorate.cli.failure import Failure, Usage
+from quorate.measurement.plan.plan import BadPlan, read_plan
 from quorate.replica.data_folder.replacement import with_store
 from tests.unit.replica.data_folder.test_replacement import room_for
 
@@ -113,6 +114,18 @@ def test_a_document_that_cannot_be_written_stays_and_what_to_write_is_told(tmp_p
     ):
         change_stores(path, old, new)
     assert path.read_text() == text
+
+
+def test_a_byte_order_mark_is_named(tmp_path: Path) -> None:
+    """Nobody sees it in the line that "Invalid statement (at line 1, column 1)" points to."""
+    path = tmp_path / "cluster.toml"
+    path.write_text(new_document(URLS), encoding="utf-8-sig")
+    with pytest.raises(
+        BadCluster, match=r"cluster\.toml begins with a byte order mark .*: save it as UTF-8 without one"
+    ):
+        read_document(path)
+    with pytest.raises(BadPlan, match=r"plan\.toml begins with a byte order mark"):
+        read_plan("\ufeff", "plan.toml")
 
 
 def test_half_a_file_is_not_left(tmp_path: Path) -> None:
