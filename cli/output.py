@@ -63,7 +63,7 @@ def answer(as_json: bool, data: Any, text: str = "") -> None:
             print(line, flush=True)
     except BrokenPipeError as error:
         say(line)
-        raise AnswerLost(lost_sentence(error.strerror)) from None
+        raise AnswerLost(lost_sentence(error.strerror or str(error))) from None
 
 
 def tell_error(as_json: bool, sentence: str, kind: str, code: int) -> None:
