@@ -3,19 +3,18 @@
 import json
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 
 import pytest
 
+from quorate import __version__
 from quorate.cli.cluster.document import read_document
 from tests.unit.cli.conftest import quorate, quorate_here
 from tests.unit.replica.data_folder.test_replacement import room_for
 
 
 def test_version_is_that_of_the_project() -> None:
-    project = tomllib.loads((Path(__file__).parents[4] / "pyproject.toml").read_text())["project"]
-    assert quorate("--version").stdout == f"quorate {project['version']}\n"
+    assert quorate("--version").stdout == f"quorate {__version__}\n"
 
 
 def test_init_writes_a_document_and_formats_folders(tmp_path: Path) -> None:
