@@ -224,6 +224,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_stall_timer()
+        self._unset_keepalive_if_required()  # uvicorn leaves it after a reset: all that was said stayed as long as it.
         self._unsent.resume(self)
         self.depart()
         if self._answered is not None and self._answered is not self.cycle:

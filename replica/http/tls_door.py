@@ -16,6 +16,7 @@ from .connection_shares import origin
 from .connections import BoundedProtocol
 from .fair_queue import LONG_BYTES, FairQueue
 from .tls_records import RecordByRecord
+from .tls_transport import Between, TlsTransport
 
 PIECE_BYTES: Final = 4096
 HANDSHAKE_BYTES_MAX: Final = 32_768
@@ -141,16 +142,17 @@ class Door(asyncio.Protocol):
             data = data[count:]
 
     def _open(self, secure: asyncio.Transport) -> None:
-        """TLS is agreed on: from now on nobody stands between."""
+        """TLS is agreed on: from now on the door stands between no more."""
         assert self._tls is not None, "it has agreed"
+        writing = TlsTransport(self._transport, secure, self._behind)
         self._transport.pause_reading()
-        self._transport.set_protocol(self._tls)
+        self._transport.set_protocol(Between(self._tls, writing))
         self._transport.resume_reading()
         records = secure.get_extra_info("ssl_object")
         assert isinstance(records, RecordByRecord), "a replica's context makes such"
         records.may_go_on = partial(_may_read_on, self._transport, self._turns, self._origin)
         secure.set_protocol(self._behind)
-        self._behind.connection_made(secure)
+        self._behind.connection_made(writing)
         if self._early.data:
             self._behind.data_received(bytes(self._early.data))
         self._give(self._rest)

@@ -3,6 +3,8 @@
 import asyncio
 import contextlib
 import itertools
+import socket
+import struct
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
@@ -693,3 +695,29 @@ async def test_a_body_is_at_hand_once_all_of_it_has_come(
             assert (await reader.readuntil(b"\r\n")).startswith(b"HTTP/1.1 200 ")
         writer.close()
     assert found == ([b'{"item":1}'] if not comes_later else [None])
+
+
+async def test_nothing_of_an_idle_connection_stays_when_it_is_reset(
+    served: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its idle time kept the protocol in memory, and with it all that TLS had made room for: a megabyte and more each."""
+    lost: list[BoundedProtocol] = []
+    connection_lost = BoundedProtocol.connection_lost
+
+    def noting(self: BoundedProtocol, exc: Exception | None) -> None:
+        assert exc is not None, "it was reset"
+        assert self.timeout_keep_alive_task is not None, "it was idle"
+        connection_lost(self, exc)
+        lost.append(self)
+
+    monkeypatch.setattr(BoundedProtocol, "connection_lost", noting)
+    async with served() as port, asyncio.timeout(WAIT_S):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(GET + b"\r\n")
+        await reader.readuntil(b"\r\n\r\n")
+        reset = struct.pack("ii", 1, 0)
+        writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, reset)
+        writer.transport.abort()
+        while not lost:
+            await asyncio.sleep(0.001)
+    assert lost[0].timeout_keep_alive_task is None

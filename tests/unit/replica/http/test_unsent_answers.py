@@ -2,13 +2,20 @@
 
 import asyncio
 import socket
+import ssl
+from collections.abc import Callable
 from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 
+from quorate.replica.http import connections
 from quorate.replica.http.connections import BoundedProtocol, Bounds
+from quorate.replica.http.server_tls import ServerContext, ServerTls
 from quorate.replica.http.unsent_answers import STALL_BYTES, UnsentAnswers
+from tests.support.certificates import Authority
 from tests.unit.replica.http.test_connections import WAIT_S, Serve, all_said, served
+from tests.unit.replica.http.test_tls_door import LOOPS
 
 __all__ = ["served"]
 
@@ -97,3 +104,45 @@ async def _asking(port: int) -> socket.socket:
     await asyncio.get_running_loop().sock_connect(asking, ("127.0.0.1", port))
     await asyncio.get_running_loop().sock_sendall(asking, ASKED)
     return asking
+
+
+@pytest.mark.parametrize("make", LOOPS)
+def test_who_reads_nothing_by_tls_is_cut_off(
+    make: Callable[[], asyncio.AbstractEventLoop],
+    served: Serve,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Also of one answer, all of which TLS hands on at once: thirteen hundred of a megabyte took two gigabytes."""
+    authority = Authority(tmp_path / "tls", "authority")
+    own = authority.signed("own")
+    trusting = ssl.create_default_context(cafile=str(authority.own.certificate))
+    cut_off: list[BoundedProtocol] = []
+    give_way = BoundedProtocol.give_way
+
+    def noting(self: BoundedProtocol) -> None:
+        cut_off.append(self)
+        give_way(self)
+
+    monkeypatch.setattr(BoundedProtocol, "give_way", noting)
+    monkeypatch.setattr(connections, "whole_answer", lambda _: bytes(2 * BYTES_MAX))
+
+    async def work() -> None:
+        tls = ServerContext(ServerTls(str(own.certificate), str(own.key)))
+        async with served(Bounds(unsent_bytes_max=BYTES_MAX), tls=tls) as port, asyncio.timeout(WAIT_S):
+            writers = [await _asking_by_tls(port, trusting) for _ in range(UNREAD)]
+            while not cut_off:
+                await asyncio.sleep(0.02)
+            for each in writers:
+                each.transport.abort()
+
+    with asyncio.Runner(loop_factory=make) as runner:
+        runner.run(work())
+    assert 0 < len(cut_off) < UNREAD, "a single larger answer still goes"
+
+
+async def _asking_by_tls(port: int, trusting: ssl.SSLContext) -> asyncio.StreamWriter:
+    _, writer = await asyncio.open_connection("127.0.0.1", port, ssl=trusting)
+    writer.transport.pause_reading()
+    writer.write(b"no HTTP\r\n\r\n")
+    return writer
