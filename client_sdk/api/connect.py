@@ -65,6 +65,8 @@ class Recipe(Struct, frozen=True):
             deadline_s = min(DEADLINE_S, document.limits.deadline_s_max)
         check_deadline(deadline_s, document.limits)
         urls = _urls(document, self.endpoints)
+        if any(urlsplit(url).scheme == "https" for url in urls.values()):
+            self.tls.context()  # Files that cannot be used are told now, not once by each operation that waited in vain.
         transport = HttpTransport(
             urls, token=self.token, body_bytes_max=document.limits.message_bytes_max, tls=self.tls
         )

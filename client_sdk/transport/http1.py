@@ -312,7 +312,7 @@ class QuickClient(HttpClient):
                 _, connection = await loop.create_connection(_Connection, place.host, place.port, ssl=context)
         except TimeoutError:
             raise _Broken("no answer in time (to connect)") from None
-        except ssl.SSLError:  # A certificate that is not trusted is a ValueError, too.
+        except (ssl.SSLError, BadInput):  # No trust, or no files for it: ValueErrors, too.
             raise
         except ValueError as error:
             raise _Broken(f"{place.host!r} is no host name: {error}") from None

@@ -16,6 +16,7 @@ from quorate.client_sdk import (
     BadCluster,
     BadInput,
     Client,
+    ClientTls,
     Closed,
     OutcomeUnknown,
     RefusedByReplicas,
@@ -367,6 +368,18 @@ def test_two_dead_replicas_end_at_the_deadline_and_come_back(
     assert time.monotonic() - started_s < PATIENT_S
     cluster.servers["r2"].start()
     assert client.register("r").read() in ("before", "lost?")
+
+
+async def test_files_for_tls_that_cannot_be_used_are_refused_at_once(tmp_path: Path) -> None:
+    """Each operation waited until its deadline, and said that an address is no host name."""
+    missing = str(tmp_path / "none.pem")
+    document = document_of("r1", "r2")
+    for tls in (ClientTls(missing), ClientTls("", missing, missing), ClientTls("", missing)):
+        with pytest.raises(BadInput, match="tls: "):
+            connect(document, endpoints={"r2": "HTTPS://127.0.0.1:1"}, tls=tls)
+        with pytest.raises(BadInput, match="tls: "):
+            await connect_async(document, endpoints={"r2": "https://127.0.0.1:1"}, tls=tls)
+        connect(document, tls=tls).close()  # Nobody shows them.
 
 
 def test_another_cluster_document_is_refused(cluster: LoopbackCluster) -> None:

@@ -10,6 +10,7 @@ import uvloop
 from quorate.client_sdk.protocol.core.values import Unanswered
 from quorate.client_sdk.transport.http1 import HEAD_BYTES_MAX, IDLE_MAX, KEEPALIVE_S, QuickClient
 from quorate.client_sdk.transport.http_transport import HttpTransport
+from quorate.client_sdk.transport.tls import ClientTls
 from tests.unit.client_sdk.exchanging import BATCH, REPLY, Make, right
 from tests.unit.client_sdk.loopback import PendingCommand, Server
 
@@ -168,3 +169,13 @@ async def test_a_path_and_a_name_in_the_url_go_along(server: Server, to: Make) -
     [asked] = server.asked
     assert asked.line == "POST /proxy%20for/r1/replica/v1/batch HTTP/1.1"
     assert asked.headers["host"] == f"localhost:{server.port}"
+
+
+async def test_files_for_tls_that_cannot_be_used_are_named(server: Server) -> None:
+    tls = ClientTls("/none.pem")
+    transport = HttpTransport({"r1": server.url.replace("http:", "https:")}, body_bytes_max=1000, tls=tls)
+    answer = await transport.exchange("r1", BATCH, 5)
+    assert isinstance(answer, Unanswered)
+    assert answer.definite
+    assert answer.detail.startswith("r1: tls: /none.pem holds no certificate"), answer.detail
+    await transport.aclose()
