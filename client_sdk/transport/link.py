@@ -110,6 +110,8 @@ class Link:
         self._lazy_timer: asyncio.TimerHandle | None = None
         self._flush_soon: asyncio.Handle | None = None
         self._declined: list[_Waiting] = []
+        self._in_vain: list[_Waiting] = []
+        """Repeats of what waits itself, because what went before is not answered."""
         self._under_way: Final[dict[int, GiveUp]] = {}
         """Batches that are not answered yet, by number, and how to give each up."""
         self._last_batch = 0
@@ -142,8 +144,12 @@ class Link:
             is_repeat = send.repeats > 0 and (
                 send.repeats in self._short.tokens or send.repeats in self._long.tokens
             )
-            is_taken = not is_repeat and self._takes(waiting.size, outbox)
-            (outbox.push if is_taken else self._declined.append)(waiting)
+            if is_repeat:
+                self._in_vain.append(waiting)
+            elif self._takes(waiting.size, outbox):
+                outbox.push(waiting)
+            else:
+                self._declined.append(waiting)
             if not is_last and self._flush_soon is None:
                 self._flush_soon = asyncio.get_running_loop().call_soon(self.flush)
 
@@ -197,7 +203,7 @@ class Link:
         if self._flush_soon is not None:
             self._flush_soon.cancel()
             self._flush_soon = None
-        if self._declined:
+        if self._declined or self._in_vain:
             self._answer_declined()
         in_flight_max = IN_FLIGHT_MAX if self._failures == 0 else 1
         while (self._short.sends or self._long.sends or (self._lazy.sends and self._lazy_due)) and len(
@@ -207,9 +213,12 @@ class Link:
 
     def _answer_declined(self) -> None:
         declined, self._declined = self._declined, []
-        why = f"{self._last_failure}; tried again soon" if self._failures else "too much waits to be sent"
+        in_vain, self._in_vain = self._in_vain, []
+        down = f"{self._last_failure}; tried again soon" if self._failures else ""
         now = self._clock.now()
-        self._report(declined, Unanswered(f"{self.replica}: {why}", definite=True), now, now)
+        for sends, why in ((declined, "too much waits to be sent"), (in_vain, "no answer in time")):
+            if sends:
+                self._report(sends, Unanswered(f"{self.replica}: {down or why}", definite=True), now, now)
 
     def _take(self) -> list[_Waiting]:
         """The sends of the next batch: short ones, in order, then long ones, then lazy ones, as far as the limits go; a long one first
