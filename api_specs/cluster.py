@@ -99,7 +99,7 @@ class ClockSettings(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ClusterDocument(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
-    """A whole cluster document. Build it with `parse` or `from_parts`, which check it."""
+    """A whole cluster document. Build it with `parse` (TOML) or `from_json` of `quorate.api_specs.cluster`, which check it."""
 
     name: str
     replicas: tuple[ReplicaInfo, ...]

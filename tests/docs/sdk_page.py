@@ -113,7 +113,7 @@ def entry(path: str, name: str) -> str:
     for each in members(node):
         called = (
             each.name
-            if any(ast.unparse(d) == "property" for d in each.decorator_list)
+            if any(ast.unparse(d) in ("property", "cached_property") for d in each.decorator_list)
             else signature(each, each.name)
         )
         inside = "\n".join(f"  {line}".rstrip() for line in described(each).splitlines())

@@ -2,6 +2,7 @@
 
 import ast
 import re
+from functools import cached_property
 from typing import get_args
 
 import pytest
@@ -33,6 +34,16 @@ def test_every_public_name_has_its_place_and_a_docstring() -> None:
         assert sdk_page.described(node), name
         if isinstance(node, ast.ClassDef):
             assert [each.name for each in sdk_page.members(node) if not sdk_page.described(each)] == [], name
+
+
+def test_what_is_no_method_is_not_told_as_one() -> None:
+    page = sdk_page.rendered()
+    for name in client_sdk.__all__:
+        given = getattr(client_sdk, name)
+        for each in vars(given) if isinstance(given, type) else ():
+            if isinstance(vars(given)[each], property | cached_property) and not each.startswith("_"):
+                assert f"\n- `{each}`\n" in page, f"{name}.{each}"
+    assert "- `hash()" not in page
 
 
 def test_every_type_that_bundled_is_described_with_its_operations() -> None:
