@@ -6,6 +6,7 @@ import ssl
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -143,6 +144,6 @@ def test_who_reads_nothing_by_tls_is_cut_off(
 
 async def _asking_by_tls(port: int, trusting: ssl.SSLContext) -> asyncio.StreamWriter:
     _, writer = await asyncio.open_connection("127.0.0.1", port, ssl=trusting)
-    writer.transport.pause_reading()
+    cast("asyncio.Transport", writer.transport).pause_reading()
     writer.write(b"no HTTP\r\n\r\n")
     return writer
