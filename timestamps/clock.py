@@ -13,7 +13,7 @@ from .timestamp import COUNTER_MAX, Timestamp, counter, make, wall_us
 
 AHEAD_MAX: Final = 10_000
 """Microseconds ahead of a clock in which it remembers to have given timestamps."""
-GENERATIONS: Final = 16
+GENERATIONS: Final = 4
 """So often a clock may be set back before time reaches what it gave."""
 COUNTERS: Final = (COUNTER_MAX + 1) // GENERATIONS
 """Of one microsecond, as many timestamps as a clock gives between two times that it is set back."""
@@ -55,6 +55,11 @@ class HybridClock:
         self.site = site
 
     @property
+    def last_us(self) -> int:
+        """The time of `last`."""
+        return self._last_us
+
+    @property
     def last(self) -> Timestamp:
         """Nothing that this clock gave or witnessed is above this (but for the site id)."""
         return self._last
@@ -83,12 +88,12 @@ class HybridClock:
     def set_back(self, now_us: int) -> bool:
         """Give timestamps from `now_us` on, though later ones were given. Whether that can be: not where too many generations of those
         are ahead of `now_us`."""
-        self._given_us[self._generation] = max(self._last_us, *self._ahead, 0)
         passed = (place for place, given_us in enumerate(self._given_us) if given_us < now_us)
-        generation = next(passed, None)
-        if generation is None:
+        free = next((place for place in passed if place != self._generation), None)
+        if free is None:
             return False
-        self._generation = generation
+        self._given_us[self._generation] = max(self._last_us, *self._ahead, 0)
+        self._generation = free
         self._ahead.clear()
         self._last_us, self._last_counter = max(now_us - 1, 0), COUNTER_MAX
         self._last = make(self._last_us, self._last_counter, self.site)

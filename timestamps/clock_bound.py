@@ -50,12 +50,15 @@ class ClockBound:
         """Whether there is a bound at all: declared, or measured at least once."""
         return self._declared_us is not None or self._agreeing > 0
 
+    @property
+    def is_agreed(self) -> bool:
+        """Whether the bound is declared, or most replicas agree on it."""
+        return self._declared_us is not None or 2 * self._agreeing > self._replicas
+
     def is_settled(self, now: Now) -> bool:
         """Whether the bound may be gone by: declared, or such that one wrong clock cannot have made it, as soon as most
         replicas agree on it. Where those do not answer, there is nothing better than what the others showed."""
-        if self._declared_us is not None or 2 * self._agreeing > self._replicas:
-            return True
-        return self.is_known and now.mono_s >= self._first_s + SETTLE_S
+        return self.is_agreed or (self.is_known and now.mono_s >= self._first_s + SETTLE_S)
 
     def measure(self, replica: str, theirs_us: int, sent: Now, received: Now) -> None:
         """Take in one reply's clock reading; one that contradicts the same replica's earlier ones starts it afresh.

@@ -29,10 +29,10 @@ class Timekeeping:
             front_end_error_s=front_end_error_s,
             replicas=replicas,
         )
-        self._highest: Timestamp = ZERO
-        """The highest timestamp that any replica has told that its store holds."""
-        self._set_back_from: Timestamp = ZERO
-        """No timestamp is above this that was given before the clock was set back."""
+        self._highest_us = 0
+        """Of the highest timestamp that any replica has told that its store holds."""
+        self._look_until_us = 0
+        """Until time has come there, stores may hold timestamps that were given while time was wrong."""
         self._near_us: Final = offset_max_s * 1e6 / 2
         self._stored_ahead_us: Final = (offset_max_s + 2 * replica_error_s) * 1e6
         """How far ahead of true time a stamp may be that a replica has stored whose clock is right, and always was."""
@@ -44,39 +44,44 @@ class Timekeeping:
     def witness(self, stored: Timestamp, now: Now) -> None:
         """Note what a replica's store holds. Stamp above it, as far as clocks that are right may differ: whoever stores
         something further ahead moves nobody's stamps, but those of the object that it is stored for."""
-        self._highest = max(self._highest, stored)
+        stored_us, latest_us = wall_us(stored), self.latest_us(now)
+        self._highest_us = max(self._highest_us, stored_us)
+        self._note_ahead(latest_us)
         if stored > self._clock.last and self.is_settled(now):
-            error_us = self.latest_us(now) - self.earliest_us(now)
-            if wall_us(stored) <= self.latest_us(now) + error_us:
+            error_us = latest_us - self.earliest_us(now)
+            if stored_us <= latest_us + error_us:
                 self._clock.witness(stored)
 
     def stamp(self, now: Now, shown: Timestamp = ZERO, given: Timestamp = ZERO) -> Timestamp:
         """A new timestamp, at or above the upper bound of the present true time, and above what is `shown` of its object, however far
-        ahead. Also above what was `given` to it, unless time was wrong then: no replica need have stored that.
+        ahead. Also above what was `given` to it, unless replicas would refuse that: time was wrong then, and they need not have stored it.
         """
         latest_us = self.latest_us(now)
-        if self._is_beyond(self._clock.last, latest_us) and self.is_settled(now):
-            self._set_back(latest_us)
-        least = shown if self._is_beyond(given, latest_us) else max(shown, given)
-        return self._clock.above(least, latest_us)
-
-    def _set_back(self, latest_us: int) -> None:
-        """Time was wrong, and is set right. Replicas would refuse what the clock gives for as long as it is ahead."""
-        before = self._clock.last
-        if self._clock.set_back(latest_us):
-            self._set_back_from = max(self._set_back_from, before)
+        if self._is_beyond(self._clock.last_us, latest_us) and self._bound.is_agreed:
+            # Time is set right. Replicas would refuse what the clock gives for as long as it was ahead.
+            self._note_ahead(latest_us)
+            self._clock.set_back(latest_us)
+        given_us = wall_us(given)
+        is_refused = self._is_beyond(given_us, latest_us) and given_us > wall_us(shown) + 1
+        return self._clock.above(shown if is_refused else max(shown, given), latest_us)
 
     def is_ahead(self, stamp: Timestamp, now: Now) -> bool:
         """Whether it is so far ahead of time that clocks must have been wrong when it was given: no wait is for so long."""
-        return self._is_beyond(stamp, self.latest_us(now))
-
-    def _is_beyond(self, stamp: Timestamp, latest_us: int) -> bool:
-        return wall_us(stamp) > latest_us + self._stored_ahead_us
+        return self._is_beyond(wall_us(stamp), self.latest_us(now))
 
     def is_any_ahead(self, now: Now) -> bool:
-        """Whether some replica's store holds such a timestamp, or may hold one that was given before the clock is set back."""
-        is_ahead = self.is_ahead(max(self._highest, self._clock.last), now)
-        return is_ahead or wall_us(self._set_back_from) >= self.latest_us(now)
+        """Whether some replica's store holds such a timestamp, or may: until time has come there, for then it is as near as any."""
+        latest_us = self.latest_us(now)
+        self._note_ahead(latest_us)
+        return self._look_until_us >= latest_us
+
+    def _note_ahead(self, latest_us: int) -> None:
+        known_us = max(self._highest_us, self._clock.last_us)
+        if self._is_beyond(known_us, latest_us):
+            self._look_until_us = max(self._look_until_us, known_us)
+
+    def _is_beyond(self, stamp_us: int, latest_us: int) -> bool:
+        return stamp_us > latest_us + self._stored_ahead_us
 
     def is_near(self, theirs_us: int, now: Now) -> bool:
         """Whether a replica with that clock takes no stamp of ours for one from far off, though it be on its way a while."""

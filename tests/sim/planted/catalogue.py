@@ -313,8 +313,13 @@ PLANTS: Final = (
         "answers",
     ),
     by_hand(
+        "looked-for-while-it-is-far",
+        clocks.look_only_for_what_is_far_ahead,
+        regressions.just_before_time_comes_to_what_was_ahead,
+    ),
+    by_hand(
         "set-back-without-a-look",
-        clocks.set_back_without_a_look,
+        clocks.look_only_for_what_is_far_ahead,
         regressions.clock_set_back_below_what_it_stored,
     ),
     by_hand(

@@ -112,9 +112,14 @@ def given_ahead_stays() -> Planting:
     return patched(Timekeeping, stamp=stamp)
 
 
-def set_back_without_a_look() -> Planting:
-    """A front end whose clock was set back stamps anew, and does not look for what it stored before."""
-    return patched(Timekeeping, is_any_ahead=lambda self, now: self.is_ahead(self._highest, now))
+def look_only_for_what_is_far_ahead() -> Planting:
+    """A front end looks first only while a store is known to hold what is far ahead: not for what it stamped itself before its clock was set
+    back, nor in the last seconds before time comes there."""
+
+    def is_any_ahead(self: Timekeeping, now: Now) -> bool:
+        return self._is_beyond(self._highest_us, self.latest_us(now))
+
+    return patched(Timekeeping, is_any_ahead=is_any_ahead)
 
 
 class _Recalled(HybridClock):

@@ -145,6 +145,20 @@ def clock_set_back_below_what_it_stored() -> None:
     hand.judge()
 
 
+def just_before_time_comes_to_what_was_ahead() -> None:
+    """(No seed.) x is enqueued while clocks are a minute ahead. They are set right, and f2 reads a register. 58.5 s later it enqueues z: x is 1.5 s
+    ahead by then, as what others still wait for may be."""
+    hand = Played(clock=ClockSettings())
+    hand.wall_errors_us = dict.fromkeys(hand.replicas, 60_000_000)
+    hand.forward_known("f1", Enqueue(QUEUE, (X,)))
+    hand.wall_errors_us = {}
+    hand.forward_known("f2", Read(REGISTER))
+    hand.sleep(58_500_000)
+    hand.forward_known("f2", Read(REGISTER))
+    hand.forward_known("f2", Enqueue(QUEUE, (Z,)))
+    hand.judge()
+
+
 def swap_at_one_replica_during_a_whole_read() -> None:
     """(Seed 1002738.) Put(v) has reached r1 only. An Items at r1 and r2 finds it there and writes it back. Meanwhile a swap
     to w, of the same front end, is accepted by r1 alone, so that what the front end knows of the key is newer than what

@@ -2,7 +2,7 @@
 
 import pytest
 
-from quorate.timestamps.clock import Now
+from quorate.timestamps.clock import COUNTERS, Now
 from quorate.timestamps.clock_bound import DRIFT
 from quorate.timestamps.timekeeping import Timekeeping
 from quorate.timestamps.timestamp import ZERO, Timestamp, make, wall_us
@@ -53,6 +53,26 @@ def test_an_object_is_stamped_above_what_it_shows_however_far_ahead_and_no_other
     time = declared()
     assert time.stamp(HERE, ahead(3600)) > ahead(3600)
     assert wall_us(time.stamp(HERE)) < wall_us(ahead(1))
+
+
+def test_who_heard_of_a_far_timestamp_looks_until_time_has_come_there() -> None:
+    """Its writer did not wait for it. In the last two seconds it is as near as one whose writer still waits."""
+    time = declared()
+    time.witness(ahead(60), HERE)
+    for passed_s in (57.0, 58.5, 59.999_999, 60.0):
+        assert time.is_any_ahead(Now(10.0 + passed_s, WALL_US + int(passed_s * 1e6)))
+    assert not time.is_any_ahead(Now(70.1, WALL_US + 60_000_001))
+
+
+def test_what_was_given_beyond_time_counts_where_replicas_take_it() -> None:
+    """A batch is stamped at once; what its object shows may be far ahead, and no stamp of the batch comes before the one ahead of it."""
+    time = declared()
+    shown = ahead(60)
+    stamps = [time.stamp(HERE, shown)]
+    for _ in range(COUNTERS + 1):
+        stamps.append(time.stamp(HERE, shown, stamps[-1]))
+    assert sorted(set(stamps)) == stamps
+    assert wall_us(stamps[-1]) == wall_us(shown) + 1
 
 
 @pytest.mark.parametrize(("seconds", "is_ahead"), [(2.2, False), (2.3, True)])
@@ -130,10 +150,12 @@ def test_who_was_set_back_looks_before_it_stamps_until_time_has_come() -> None:
 
 def test_no_stamp_is_set_back_by_a_bound_that_one_replica_may_have_made() -> None:
     time = measuring()
-    for replica in ("r1", "r2", "r3"):
+    for replica in ("r1", "r2"):
         time.measure(replica, WALL_US + 3_600_000_000, HERE, HERE)
     given_ = time.stamp(HERE)
     time.measure("r1", WALL_US, HERE, HERE)
-    assert time.stamp(HERE) > given_
+    later = Now(HERE.mono_s + 5, WALL_US + 5_000_000)
+    assert time.is_settled(later), "half a second is enough to stamp"
+    assert time.stamp(later) > given_
     time.measure("r2", WALL_US, HERE, HERE)
     assert wall_us(time.stamp(HERE)) < WALL_US + 1_000_000
