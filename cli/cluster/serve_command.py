@@ -29,7 +29,7 @@ from .data_folder import refusals_told
 from .document import check_member, read_document
 
 if TYPE_CHECKING:
-    from ...replica.http.server_tls import ServerTls
+    from ...replica.http.tls.context import ServerTls
     from ...replica.server.server import Door, Settings
 
 _CLOCK_OFFSET_S_MAX: Final = 366 * 86400
@@ -202,7 +202,7 @@ def _run(
 
 def _tls(certificate: str, key: str, client_ca: str) -> "ServerTls | None":
     """Its certificate, the key and the authority of its callers; empty where not given."""
-    from ...replica.http.server_tls import ServerTls  # noqa: PLC0415
+    from ...replica.http.tls.context import ServerTls  # noqa: PLC0415
 
     if bool(certificate) != bool(key) or (client_ca and not certificate):
         raise Usage("Give --tls-cert and --tls-key together; --tls-client-ca goes with both.")

@@ -27,8 +27,8 @@ from ..http.fair_queue import FairQueue
 from ..http.gate import Gate, address_of, check_once, turn_of
 from ..http.large_bodies import LARGE_BYTES
 from ..http.problems import Refusal, headers_of, problem_of
-from ..http.server_tls import ServerContext
-from ..http.tls_door import Door
+from ..http.tls.context import ServerContext
+from ..http.tls.door import Door
 from ..http.traffic import Traffic
 from ..http.unsent_answers import UnsentAnswers
 from ..store.group_commit import Unwanted

@@ -29,7 +29,7 @@ from ..access.token_list import Access, nobody_asked
 from ..data_folder.identity import open_folder
 from ..http.connections import Bounds
 from ..http.host_header import AllowedHosts, is_loopback
-from ..http.server_tls import BadTls, ServerContext, ServerTls
+from ..http.tls.context import BadTls, ServerContext, ServerTls
 from ..logs.audit import audit
 from ..service.embedded import embedded_front_end
 from ..service.member import Member

@@ -11,7 +11,7 @@ import pytest
 from quorate.cli.cluster.local_cluster import LocalCluster
 from quorate.replica.http.connection_shares import Crowd, origin
 from quorate.replica.http.connections import Bounds
-from quorate.replica.http.server_tls import ServerContext, ServerTls
+from quorate.replica.http.tls.context import ServerContext, ServerTls
 from tests.support.certificates import Authority
 from tests.system.guarded import GuardedCluster
 from tests.unit.replica.http.test_connections import GET, WAIT_S, Serve, served

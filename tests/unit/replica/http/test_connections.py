@@ -31,7 +31,7 @@ from quorate.replica.http.connections import PIECE_BYTES, BoundedProtocol, Bound
 from quorate.replica.http.fair_queue import LONG_BYTES, FairQueue
 from quorate.replica.http.host_header import AllowedHosts
 from quorate.replica.http.large_bodies import CLOCK
-from quorate.replica.http.server_tls import ServerContext
+from quorate.replica.http.tls.context import ServerContext
 from quorate.replica.server import direct
 from quorate.replica.server.app import create_app
 from quorate.replica.server.direct import bounded

@@ -12,11 +12,11 @@ import pytest
 
 from quorate.replica.http import connections
 from quorate.replica.http.connections import BoundedProtocol, Bounds
-from quorate.replica.http.server_tls import ServerContext, ServerTls
+from quorate.replica.http.tls.context import ServerContext, ServerTls
 from quorate.replica.http.unsent_answers import STALL_BYTES, UnsentAnswers
 from tests.support.certificates import Authority
 from tests.unit.replica.http.test_connections import WAIT_S, Serve, all_said, served
-from tests.unit.replica.http.test_tls_door import LOOPS
+from tests.unit.replica.http.tls.test_door import LOOPS
 
 __all__ = ["served"]
 

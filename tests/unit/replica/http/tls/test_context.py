@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from quorate.replica.http.server_tls import BadTls, ServerContext, ServerTls
+from quorate.replica.http.tls.context import BadTls, ServerContext, ServerTls
 from tests.support.certificates import Authority
 from tests.support.openssl_client import OpensslClient
 
@@ -23,7 +23,7 @@ def test_chmod_alone_mends_a_key_that_could_not_be_read(
     os.replace(renewed.key, own.key)
     own.key.chmod(0o000)
     with monkeypatch.context() as patch:  # Modes do not bind whoever runs tests as root.
-        patch.setattr("quorate.replica.http.server_tls.load_own", lambda *_: "permission denied")
+        patch.setattr("quorate.replica.http.tls.context.load_own", lambda *_: "permission denied")
         with pytest.raises(BadTls):
             context.look()
         assert not context.look(), "one line of the log for one mistake"

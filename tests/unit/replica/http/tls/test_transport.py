@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from quorate.replica.http.fair_queue import FairQueue
-from quorate.replica.http.tls_door import Door
-from quorate.replica.http.tls_transport import PIECE_BYTES, TlsTransport
+from quorate.replica.http.tls.door import Door
+from quorate.replica.http.tls.transport import PIECE_BYTES, TlsTransport
 from quorate.replica.http.unsent_answers import unconfirmed_bytes
-from tests.unit.replica.http.test_tls_door import LOOPS, WAIT_S, Behind, contexts, run
+from tests.unit.replica.http.tls.test_door import LOOPS, WAIT_S, Behind, contexts, run
 
 Make = Callable[[], asyncio.AbstractEventLoop]
 LARGE = bytes(range(256)) * 64_000

@@ -9,10 +9,10 @@ import pytest
 import uvloop
 
 from quorate.replica.http.fair_queue import LONG_BYTES, FairQueue
-from quorate.replica.http.tls_records import EMPTY_RECORDS_MAX, RECORDS_AT_ONCE, TooManyEmptyRecords
+from quorate.replica.http.tls.records import EMPTY_RECORDS_MAX, RECORDS_AT_ONCE, TooManyEmptyRecords
 from tests.support.openssl_client import OpensslClient
 from tests.support.turns import CountedTurns
-from tests.unit.replica.http.test_tls_door import WAIT_S, Behind, Said, contexts, run, served
+from tests.unit.replica.http.tls.test_door import WAIT_S, Behind, Said, contexts, run, served
 
 LOOPS = [asyncio.new_event_loop, uvloop.new_event_loop]
 MANY = 5000

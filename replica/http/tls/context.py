@@ -10,8 +10,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from ...client_sdk.transport.tls import load_own, words_of
-from .tls_records import RecordContext
+from ....client_sdk.transport.tls import load_own, words_of
+from .records import RecordContext
 
 KEY_EXCHANGE: Final = "prime256v1"
 """The one group of keys. RFC 8446, section 9.1: everyone has it. A hello that names ffdhe8192, which OpenSSL takes unless told otherwise,

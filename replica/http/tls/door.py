@@ -12,11 +12,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
-from .connection_shares import origin
-from .connections import BoundedProtocol
-from .fair_queue import LONG_BYTES, FairQueue
-from .tls_records import RecordByRecord
-from .tls_transport import Between, TlsTransport
+from ..connection_shares import origin
+from ..connections import BoundedProtocol
+from ..fair_queue import LONG_BYTES, FairQueue
+from .records import RecordByRecord
+from .transport import Between, TlsTransport
 
 PIECE_BYTES: Final = 4096
 HANDSHAKE_BYTES_MAX: Final = 32_768

@@ -13,8 +13,8 @@ import pytest
 import uvloop
 
 from quorate.replica.http.fair_queue import FairQueue
-from quorate.replica.http.server_tls import ServerContext, ServerTls
-from quorate.replica.http.tls_door import HANDSHAKE_BYTES_MAX, Door
+from quorate.replica.http.tls.context import ServerContext, ServerTls
+from quorate.replica.http.tls.door import HANDSHAKE_BYTES_MAX, Door
 from tests.support.certificates import Authority
 from tests.support.turns import CountedTurns
 
