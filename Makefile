@@ -8,8 +8,8 @@ PYTHON := $(shell command -p python3 -c 'import ensurepip, sys, venv; sys.exit(s
 	&& command -pv python3 || echo python3)
 endif
 PROCESSORS := $(shell getconf _NPROCESSORS_ONLN)
-# More than twice as many as there are processors: most tests wait for the processes that they start, or for a lease to end.
-WORKERS ?= $(shell echo $$(($(PROCESSORS) * 5 / 2 )))
+# More than three times as many as there are processors: most tests wait for the processes that they start, or for a lease to end.
+WORKERS ?= $(shell echo $$(($(PROCESSORS) * 7 / 2 )))
 MINUTES ?= 10
 FIRST ?= 1
 
