@@ -14,7 +14,7 @@ from .timestamp import COUNTER_MAX, Timestamp, counter, make, wall_us
 AHEAD_MAX: Final = 10_000
 """Microseconds ahead of a clock in which it remembers to have given timestamps."""
 GENERATIONS: Final = 4
-"""So often a clock may be set back before time reaches what it gave."""
+"""Once less than so often a clock may be set back before time reaches what it gave."""
 COUNTERS: Final = (COUNTER_MAX + 1) // GENERATIONS
 """Of one microsecond, as many timestamps as a clock gives between two times that it is set back."""
 

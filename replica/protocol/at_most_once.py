@@ -1,9 +1,10 @@
 """Which requests of other front ends a replica's own front end serves (`quorate.api_specs.messages.ForwardedRequest`). Pure.
 
-Owns the rule "once at most". A forwarded request names the incarnation that may serve it, and this one remembers the ids that it has
-met. Those that it forgets are the lowest of their generation, and below the highest of them nothing of it is served any more: so a
-copy that arrives late is refused, whatever clocks do. Senders whose clocks were set back give ids of another generation. What is refused here may be such a copy: the refusal is never definite. (By
-the clock it refuses, too, what was asked long ago, since nobody waits for it any more.)
+Owns the rule "once at most". A forwarded request names the incarnation that may serve it, and this one remembers the ids that it
+has met. Those that it forgets are the lowest of their generation, and below the highest of them nothing of it is served any more:
+so a copy that arrives late is refused, whatever clocks do. Senders whose clocks were set back give ids of another generation.
+What is refused here may be such a copy: the refusal is never definite. (By the clock it refuses, too, what was asked long ago,
+since nobody waits for it any more.)
 """
 
 from bisect import bisect_left, insort
