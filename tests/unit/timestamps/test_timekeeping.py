@@ -2,7 +2,7 @@
 
 import pytest
 
-from quorate.timestamps.clock import COUNTERS, Now
+from quorate.timestamps.clock import COUNTERS, Now, generation
 from quorate.timestamps.clock_bound import DRIFT
 from quorate.timestamps.timekeeping import Timekeeping
 from quorate.timestamps.timestamp import ZERO, Timestamp, make, wall_us
@@ -73,6 +73,21 @@ def test_what_was_given_beyond_time_counts_where_replicas_take_it() -> None:
         stamps.append(time.stamp(HERE, shown, stamps[-1]))
     assert sorted(set(stamps)) == stamps
     assert wall_us(stamps[-1]) == wall_us(shown) + 1
+
+
+def test_a_batch_rises_though_the_clock_is_set_back_within_it() -> None:
+    """To a generation of lower counters, whose time has passed."""
+    time = declared()
+    time.stamp(Now(10.0, WALL_US + 3_600_000_000))
+    time.stamp(HERE)
+    later = Now(20.0, WALL_US + 4_000_000_000)
+    shown = ahead(4060)
+    first = time.stamp(later, shown)
+    time.stamp(Now(20.0, WALL_US + 9_000_000_000))
+    second = time.stamp(later, shown, first)
+    assert (generation(first), generation(second)) == (1, 0)
+    assert first < second
+    assert wall_us(second) == wall_us(shown) + 1, "as replicas take it"
 
 
 @pytest.mark.parametrize(("seconds", "is_ahead"), [(2.2, False), (2.3, True)])
