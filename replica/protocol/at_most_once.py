@@ -1,13 +1,12 @@
 """Which requests of other front ends a replica's own front end serves (`quorate.api_specs.messages.ForwardedRequest`). Pure.
 
 Owns the rule "once at most". A forwarded request names the incarnation that may serve it, and this one remembers the ids that it
-has met. Those that it forgets are the lowest of their generation, and below the highest of them nothing of it is served any more:
-so a copy that arrives late is refused, whatever clocks do. Senders whose clocks were set back give ids of another generation.
-What is refused here may be such a copy: the refusal is never definite. (By the clock it refuses, too, what was asked long ago,
-since nobody waits for it any more.)
+has met. Those that were met longest ago it forgets, and of their sender nothing that is not above them is served any more: so a
+copy that arrives late is refused, whatever clocks do, and no sender's ids stand in the way of another's. A sender whose clock was
+set back gives ids of another generation, and counts as another. What is refused here may be such a copy: the refusal is never
+definite. (By the clock it refuses, too, what was asked long ago, since nobody waits for it any more.)
 """
 
-from bisect import bisect_left, insort
 from collections import OrderedDict
 from typing import Final
 
@@ -18,6 +17,8 @@ from ...timestamps.clock import GENERATIONS, generation
 from ...timestamps.timestamp import ZERO, Timestamp, site, wall_us
 
 IDS_MAX: Final = 20_000
+SENDERS_MAX: Final = 20_000
+"""Senders of which it is known what was forgotten; beyond, what is forgotten counts for every sender that is not among them."""
 COMMANDS_MAX: Final = 1000
 """Commands under way for other front ends; one more is left to its own."""
 OBJECTS_MAX: Final = 1000
@@ -26,35 +27,57 @@ LastSent = tuple[str, float]
 """A front end's site, and when it asked last."""
 
 
+Sender = tuple[str, int]
+"""A front end's site, and the generation of its clock."""
+
+
 class _Met:
-    """Ids of one generation: they rise, but those of several senders come in any order."""
+    """The ids that were met. Those of one sender rise, but may come in any order."""
 
-    __slots__ = ("floor", "ids")
+    def __init__(self, ids_max: int, senders_max: int) -> None:
+        self._ids_max: Final = ids_max
+        self._senders_max: Final = senders_max
+        self._ids: Final[OrderedDict[Timestamp, None]] = OrderedDict()
+        self._forgotten: Final[OrderedDict[Sender, Timestamp]] = OrderedDict()
+        """The highest of each sender that was forgotten; the sender of which that was longest ago is first."""
+        self._forgotten_of_others = [ZERO] * GENERATIONS
+        """The same of all the senders that are not in there, for each generation."""
 
-    def __init__(self) -> None:
-        self.ids: list[Timestamp] = []
-        self.floor = ZERO
-
-    def is_new(self, found: Timestamp, ids_max: int) -> bool:
+    def is_new(self, found: Timestamp) -> bool:
         """Whether it certainly was not met before; now it is."""
-        place = bisect_left(self.ids, found)
-        if found <= self.floor or (place < len(self.ids) and self.ids[place] == found):
+        if found in self._ids or found <= self._floor(_sender(found)):
             return False
-        insort(self.ids, found)
-        if len(self.ids) > ids_max:
-            self.floor = self.ids[ids_max // 10]
-            del self.ids[: ids_max // 10 + 1]
+        self._ids[found] = None
+        if len(self._ids) > self._ids_max:
+            self._forget(self._ids.popitem(last=False)[0])
         return True
+
+    def _floor(self, sender: Sender) -> Timestamp:
+        return self._forgotten.get(sender, self._forgotten_of_others[sender[1]])
+
+    def _forget(self, met: Timestamp) -> None:
+        sender = _sender(met)
+        self._forgotten[sender] = max(met, self._floor(sender))
+        self._forgotten.move_to_end(sender)
+        if len(self._forgotten) > self._senders_max:
+            (_, clock_generation), highest = self._forgotten.popitem(last=False)
+            of_others = self._forgotten_of_others
+            of_others[clock_generation] = max(of_others[clock_generation], highest)
+
+
+def _sender(found: Timestamp) -> Sender:
+    return site(found), generation(found)
 
 
 class AtMostOnce:
     """The forwarded requests that one incarnation of a replica has met."""
 
-    def __init__(self, incarnation: str, offset_max_s: float, ids_max: int = IDS_MAX) -> None:
+    def __init__(
+        self, incarnation: str, offset_max_s: float, ids_max: int = IDS_MAX, senders_max: int = SENDERS_MAX
+    ) -> None:
         self.incarnation: Final = incarnation
         self._offset_max_us: Final = int(offset_max_s * 1e6)
-        self._ids_max: Final = ids_max
-        self._met: Final = [_Met() for _ in range(GENERATIONS)]
+        self._met: Final = _Met(ids_max, senders_max)
         self._under_way = 0
         self._senders: Final[OrderedDict[str, tuple[LastSent, LastSent]]] = OrderedDict()
         """Of each object: the front end that asked last, and the one before that was another."""
@@ -65,7 +88,7 @@ class AtMostOnce:
             return "the replica was restarted meanwhile"
         if abs(wall_us(request.id) - now_us) > self._offset_max_us:
             return "the forwarded request's id is far from the replica's clock: it comes late, or one of the two is wrong"
-        if not self._met[generation(request.id)].is_new(request.id, self._ids_max):
+        if not self._met.is_new(request.id):
             return "the forwarded request was met before, or is too old to tell"
         return None
 

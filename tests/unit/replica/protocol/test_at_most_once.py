@@ -1,5 +1,7 @@
 """A forwarded request is served once at most: by one incarnation, whatever copies arrive, however late, and whatever clocks say."""
 
+import random
+
 from quorate.api_specs.commands import DequeueCommand
 from quorate.api_specs.messages import ForwardedRequest
 from quorate.client_sdk.protocol.decisions.forwarding import SHARED_S
@@ -17,8 +19,8 @@ def ask(at_us: int, site: str = "f1", incarnation: str = "i1", counter: int = 0)
     )
 
 
-def asks(ids_max: int = 20) -> AtMostOnce:
-    return AtMostOnce("i1", OFFSET_S, ids_max)
+def asks(senders_max: int = 20) -> AtMostOnce:
+    return AtMostOnce("i1", OFFSET_S, ids_max=20, senders_max=senders_max)
 
 
 def test_a_copy_is_not_served() -> None:
@@ -47,11 +49,42 @@ def test_who_was_set_back_is_served_though_later_ids_were_met() -> None:
     for number in range(200):
         assert met.problem(ask(number + 300_000_000), NOW_US + 300_000_000) is None
     assert met.problem(ask(0), NOW_US) is not None, "of the same generation, nobody can tell"
+    assert met.problem(ask(0, "f2"), NOW_US) is None, "another one's were never met"
     for number in range(200):
         assert met.problem(ask(number, counter=COUNTERS), NOW_US) is None
     for number in range(200):
         assert met.problem(ask(number, counter=COUNTERS), NOW_US) is not None
         assert met.problem(ask(number + 300_000_000), NOW_US + 300_000_000) is not None
+
+
+def test_a_sender_that_is_forgotten_is_refused_what_it_may_have_sent() -> None:
+    met = asks(senders_max=2)
+    met_ones = [ask(number, f"f{number % 5}") for number in range(200)]
+    for request in met_ones:
+        assert met.problem(request, NOW_US) is None
+    for request in met_ones:
+        assert met.problem(request, NOW_US) is not None, request.id
+    assert met.problem(ask(0, "f9"), NOW_US) is not None, "nobody can tell it from one that is forgotten"
+    assert met.problem(ask(0, "f9", counter=COUNTERS), NOW_US) is None, (
+        "but of that generation nothing was met"
+    )
+    assert met.problem(ask(200, "f9"), NOW_US) is None
+    for number in range(100):
+        assert met.problem(ask(number + 201, "f0"), NOW_US) is None
+    for request in met_ones:
+        assert met.problem(request, NOW_US) is not None, request.id
+
+
+def test_no_id_is_served_twice() -> None:
+    for seed in range(300):
+        drawn = random.Random(seed)
+        met = AtMostOnce("i1", OFFSET_S, ids_max=drawn.randint(1, 4), senders_max=drawn.randint(1, 3))
+        requests = [
+            ask(drawn.randint(0, 7), f"f{drawn.randint(0, 2)}", counter=drawn.randint(0, 1) * COUNTERS)
+            for _ in range(60)
+        ]
+        served = [request.id for request in requests if met.problem(request, NOW_US) is None]
+        assert len(served) == len(set(served)), seed
 
 
 def test_what_was_asked_long_ago_or_by_a_wrong_clock_is_refused_and_does_not_raise_the_floor() -> None:
