@@ -45,9 +45,9 @@ ENCODING: Final = re.compile(r"msgspec|_ENCODE|_DECODE|_encode\(|_decode\(|[^.]d
 
 # The first pattern that a frame's file fits says what it is; what fits none is charged to the frame that called it.
 PLACES: Final[Mapping[str, str]] = {
-    r"/api_specs/checking|/replica/rights": "checks",
-    r"/replica/(committer|member)": "handing to the writer",
-    r"/client_sdk/(quick_client|http_|httpx_)|/replica/(connections|direct|gate|protocol_api|app|access|rate|hosts)": "HTTP",
+    r"/api_specs/(checking|weights)|/replica/(access|service/reply_budget)": "checks",
+    r"/replica/(store/group_commit|service/member)": "handing to the writer",
+    r"/client_sdk/transport/(http|httpx_)|/replica/(api|http|server)/": "HTTP",
     r"/uvicorn/|/starlette/|/fastapi/|/httpx/|/httpcore/|/httptools/": "HTTP",
     r"/(client_sdk|replica|adts|timestamps|quorums|gc|api_specs)/": "machine and store",
     r"/asyncio/|/selectors|/uvloop/": "event loop and sockets",

@@ -108,3 +108,25 @@ def test_a_run_in_which_the_peer_failed_is_left_out() -> None:
     theirs = [{peers.OPPONENTS["B", "put"]: 50.0}, {}]
     found = peers.beside(("B", "put"), [100.0, 100.0], theirs)
     assert (found["peer_runs"], found["ratio"]) == ([50.0], 2.0)
+
+
+@pytest.mark.parametrize(
+    ("file", "where"),
+    [
+        ("api_specs/checking.py", "checks"),
+        ("replica/access/rate.py", "checks"),
+        ("replica/service/reply_budget.py", "checks"),
+        ("replica/service/member.py", "handing to the writer"),
+        ("replica/store/group_commit.py", "handing to the writer"),
+        ("client_sdk/transport/http1.py", "HTTP"),
+        ("replica/server/direct.py", "HTTP"),
+        ("replica/http/gate.py", "HTTP"),
+        ("replica/api/protocol_api.py", "HTTP"),
+        ("client_sdk/transport/driver.py", "machine and store"),
+        ("replica/protocol/acceptor.py", "machine and store"),
+        ("benchmarks/works.py", "the caller"),
+    ],
+)
+def test_processor_time_is_charged_where_the_file_lies(file: str, where: str) -> None:
+    assert (FOLDER.parent / file).is_file(), "the file has moved: say where, in PLACES too"
+    assert __import__("processor_time").class_of(f"{FOLDER.parent / file}:1") == where
