@@ -31,4 +31,4 @@ HEALTHCHECK --interval=5s --timeout=3s --start-period=20s --retries=3 \
 # All interfaces, for the health check asks 127.0.0.1 and others ask the container's address; so a token is needed.
 # Without TLS, for the containers' network is their own; give QUORATE_SERVE_OPTIONS the options of TLS where it is not.
 # The shell form expands QUORATE_ID when the container starts; exec hands the stop signal to the replica itself.
-CMD exec quorate serve --cluster /config/cluster.toml --id "${QUORATE_ID:?set it to an id of the cluster document}" --data /data --host 0.0.0.0 ${QUORATE_SERVE_OPTIONS:---allow-plain-http}
+CMD exec quorate serve --cluster /config/cluster.toml --id "${QUORATE_ID:?set it to an id of the cluster file}" --data /data --host 0.0.0.0 ${QUORATE_SERVE_OPTIONS:---allow-plain-http}

@@ -1,4 +1,4 @@
-"""Which event classes have their quorums among given replicas: for each rule of a cluster document and each data type. Pure.
+"""Which event classes have their quorums among given replicas: for each rule of a cluster file and each data type. Pure.
 
 Owns what the service asks for an event, which may be more than the class's own quorums, and the words for what is lacking.
 """

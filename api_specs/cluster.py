@@ -1,4 +1,4 @@
-"""The cluster document: the replicas, their votes, the quorum choices, clock settings and limits.
+"""The cluster file: the replicas, their votes, the quorum choices, clock settings and limits.
 
 Front ends and replicas compare its hash: two that hold different documents refuse each other, for their quorums need
 not meet.
@@ -45,7 +45,7 @@ _WORDS: Final = {
 
 
 class BadCluster(ValueError):
-    """A cluster document that cannot be used; the sentence names the place and the remedy."""
+    """A cluster file that cannot be used; the sentence names the place and the remedy."""
 
 
 class ReplicaInfo(Struct, frozen=True, forbid_unknown_fields=True):
@@ -99,7 +99,7 @@ class ClockSettings(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ClusterDocument(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
-    """A whole cluster document. Build it with `parse` (TOML) or `from_json` of `quorate.api_specs.cluster`, which check it."""
+    """A whole cluster file. Build it with `parse` (TOML) or `from_json` of `quorate.api_specs.cluster`, which check it."""
 
     name: str
     replicas: tuple[ReplicaInfo, ...]
@@ -221,7 +221,7 @@ def from_json(data: Any) -> ClusterDocument:
     try:
         return checked(msgspec.convert(data, ClusterDocument))
     except msgspec.ValidationError as error:
-        raise BadCluster(f"cluster document: {_in_words(error)}") from None
+        raise BadCluster(f"cluster file: {_in_words(error)}") from None
 
 
 msgspec.json.Decoder(ClusterDocument)  # Before there are threads: see `tests/project/test_decoders.py`.

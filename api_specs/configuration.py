@@ -1,4 +1,4 @@
-"""What of a cluster document decides where acknowledged data is found: the members, their votes, and the quorum choices.
+"""What of a cluster file decides where acknowledged data is found: the members, their votes, and the quorum choices.
 
 Owns which parts these are, and how a difference is told. All else (URLs, limits, clock settings, ids of stores) may be edited
 while nothing runs. Pure.

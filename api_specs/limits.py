@@ -1,6 +1,6 @@
 """Every bound of the service, in one place, with the relations between them. Documented in docs/reference/limits.md.
 
-Values that an operator may change live in the cluster document's `[limits]` and default to these.
+Values that an operator may change live in the cluster file's `[limits]` and default to these.
 """
 
 import math
@@ -107,7 +107,7 @@ BACKUP_SENT_S_MAX: Final = 3600.0
 
 
 class Limits(Struct, frozen=True, forbid_unknown_fields=True):
-    """Bounds that the cluster document may set. Sizes in bytes, times in seconds."""
+    """Bounds that the cluster file may set. Sizes in bytes, times in seconds."""
 
     body_bytes_max: int = 8 * 1024 * 1024
     """An HTTP request body; a larger one is refused with 413 before it is read."""

@@ -76,7 +76,7 @@ class Accept(Struct, frozen=True, gc=False, tag="accept", omit_defaults=True, fo
 
     `event` describes the decision for logs that keep decided events (`collect = false`), as `Deq();Ok("x")`; for others it
     is empty.
-    `then` is a collect of the same owner that rides along (the steady owner's next view).
+    `then` is a collect of the same owner that rides along (the owner's next view).
     `purpose`: as of a collect.
     """
 
@@ -320,7 +320,7 @@ Reply = Appended | Collected | Accepted | Committed | Scanned | Reserved | Chang
 
 
 class Batch(Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True):
-    """What one HTTP request carries to a replica. `cluster` is the hash of the sender's cluster document.
+    """What one HTTP request carries to a replica. `cluster` is the hash of the sender's cluster file.
 
     Where operations are traced, `trace` has the place of each request in a trace: a traceparent (W3C Trace Context, version
     00), or an empty text for one that is not traced.
@@ -349,9 +349,9 @@ class BatchReply(Struct, frozen=True, gc=False):
 
 class ForwardedRequest(Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True):
     """A front end hands commands to the one embedded in a replica, which decides them with those of all others (DESIGN section
-    2, "Steady owner"). Not idempotent, unlike all else in the protocol: it is sent once, and served once at most.
+    2, "Forwarding"). Not idempotent, unlike all else in the protocol: it is sent once, and served once at most.
 
-    `cluster` is the hash of the sender's cluster document, `incarnation` the only one of the replica that may serve it, and
+    `cluster` is the hash of the sender's cluster file, `incarnation` the only one of the replica that may serve it, and
     `id` a new timestamp of the sender. No command carries a key: what was answered under a key by the sender itself ("Empty"
     is remembered nowhere) must not be undone by a forwarded request that arrives later. `deadline_s` counts from its arrival.
     Without commands, and with no incarnation, it asks only which incarnation answers. `trace` is its place in a trace, as in a
@@ -404,8 +404,8 @@ class Announcement(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     """What a replica tells each other one, so that they can bear witness if its store is ever replaced by an older state of
     itself, or by another store (DESIGN section 4: rolled back, swapped). Front ends neither send nor see it.
 
-    `cluster` is the hash of the sender's cluster document; `clock` is at or above every timestamp in its store, and never
-    falls. `named`: the cluster document names `store`, so that one known before was replaced on purpose. `born` is new with each
+    `cluster` is the hash of the sender's cluster file; `clock` is at or above every timestamp in its store, and never
+    falls. `named`: the cluster file names `store`, so that one known before was replaced on purpose. `born` is new with each
     store ever made, whatever its id. `is_new`: it has never voted, and asks whether it may.
     """
 

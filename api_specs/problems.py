@@ -73,8 +73,8 @@ KINDS: Final[Mapping[str, Kind]] = {
     "timeout": Kind(408, "The request did not arrive in time", "Send the request again."),
     "wrong-cluster": Kind(
         409,
-        "Sender and replica hold different cluster documents",
-        "Give both the same cluster document (GET /v1/cluster shows the replica's) and restart the one that changed.",
+        "Sender and replica hold different cluster files",
+        "Give both the same cluster file (GET /v1/cluster shows the replica's) and restart the one that changed.",
     ),
     "refused": Kind(
         409, "The replicas refused the operation", "See the detail: it names what to correct.", None
@@ -113,7 +113,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     "listing-too-large": Kind(
         429,
         "The dictionary is larger than a listing may be",
-        "Read its keys one by one, or delete some; `listing_bytes_max` in the cluster document sets the bound.",
+        "Read its keys one by one, or delete some; `listing_bytes_max` in the cluster file sets the bound.",
     ),
     "unknown-coding": Kind(
         501, "The body comes in a coding that is not known", "Send it as it is, or chunked."
@@ -165,7 +165,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     "other-configuration": Kind(
         503,
         "The replica has voted under other members or quorum choices",
-        "Use the cluster document of before: the detail names the lines to put back.",
+        "Use the cluster file of before: the detail names the lines to put back.",
     ),
     "starting": Kind(
         503,

@@ -14,7 +14,7 @@ ClusterOption = Annotated[
         "-c",
         envvar="QUORATE_CLUSTER",
         metavar="FILE|URL",
-        help="The cluster document, or any one replica: its URL or HOST:PORT.",
+        help="The cluster file, or any one replica: its URL or HOST:PORT.",
     ),
 ]
 DeadlineOption = Annotated[
@@ -26,8 +26,6 @@ DeadlineOption = Annotated[
         help="Give up after this time; a dequeue after this and --wait.",
     ),
 ]
-DocumentOption = Annotated[
-    Path, typer.Option("--cluster", "-c", metavar="FILE", help="The cluster document.")
-]
+DocumentOption = Annotated[Path, typer.Option("--cluster", "-c", metavar="FILE", help="The cluster file.")]
 IdOption = Annotated[str, typer.Option("--id", metavar="ID", help="Which replica of the document, as r1.")]
 DataOption = Annotated[Path, typer.Option("--data", metavar="DIR", help="The replica's data folder.")]

@@ -4,10 +4,10 @@
     ├── Unavailable         no quorum answered in time
     ├── OutcomeUnknown      it may or may not have taken effect; never definite
     ├── LeaseLost           some leases are not the caller's any more; definite for these, and the others took effect
-    ├── RefusedByReplicas   they will not do it: wrong clock, other cluster document, no credentials, a key used before
+    ├── RefusedByReplicas   they will not do it: wrong clock, other cluster file, no credentials, a key used before
     ├── LimitReached        a bound is met: repeat it when there is room again; always definite
     ├── BadInput            a name, value or option outside the rules (also a ValueError); always definite
-    ├── BadCluster          a cluster document that cannot be used (also a ValueError); always definite
+    ├── BadCluster          a cluster file that cannot be used (also a ValueError); always definite
     └── Closed              the client was closed; definite when it was before the operation began
 
 Owns this tree and the step from a failed outcome to its error. Must not know transports: what a network does reaches
@@ -74,7 +74,7 @@ class BadInput(QuorateError, ValueError):
 
 
 class BadCluster(QuorateError, cluster.BadCluster):
-    """The cluster document cannot be read or used; the message names the place and what to do."""
+    """The cluster file cannot be read or used; the message names the place and what to do."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message, definite=True)

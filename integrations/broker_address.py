@@ -17,7 +17,7 @@ from ..client_sdk import BadInput, ClientTls
 from ..client_sdk.api.connect import DEADLINE_S, is_url
 
 SCHEME: Final = "quorate"
-"""`quorate+http://HOST:PORT` and `quorate+https://…` for any one replica; `quorate://PATH` for a cluster document."""
+"""`quorate+http://HOST:PORT` and `quorate+https://…` for any one replica; `quorate://PATH` for a cluster file."""
 
 LEASE_S: Final = 30.0
 LEASE_S_MIN: Final = 2.0
@@ -28,7 +28,7 @@ POLLING_S_MIN: Final = 0.005
 
 FORMS: Final = (
     "use quorate+http://HOST:PORT (or quorate+https://…) of any one replica, or quorate:// and the path of the "
-    "cluster document"
+    "cluster file"
 )
 
 _OPTIONS: Final = frozenset(
@@ -118,7 +118,7 @@ def _cluster_of(connection: Connection) -> str:
     scheme, _, rest = text.partition("://")
     if scheme == SCHEME and _HOST_AND_PORT.fullmatch(rest):
         raise BadInput(
-            f"broker URL {text}: quorate:// is for the path of the cluster document; for a replica write {SCHEME}+http://{rest}, "
+            f"broker URL {text}: quorate:// is for the path of the cluster file; for a replica write {SCHEME}+http://{rest}, "
             f"or {SCHEME}+https://{rest}"
         )
     if scheme == SCHEME and rest:

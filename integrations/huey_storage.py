@@ -75,7 +75,7 @@ class QuorateStorage(BaseStorage):  # type: ignore[misc]  # huey ships no types
         super().__init__(name)
         if not cluster:
             raise ConfigurationError(
-                "QuorateHuey needs cluster=…: the path of the cluster document, or the URL of any replica"
+                "QuorateHuey needs cluster=…: the path of the cluster file, or the URL of any replica"
             )
         self.blocking = wait_s > 0
         self._prefix: Final = f"huey.{name}"

@@ -1,4 +1,4 @@
-"""Bundled data types, as plain classes: a cluster document serves one by its name, as `visits = "quorate.adts.library:Counter"`.
+"""Bundled data types, as plain classes: a cluster file serves one by its name, as `visits = "quorate.adts.library:Counter"`.
 
 `numbers` counts, `collections` keeps values, `lock` excludes. Each is a class as users write them: attributes are the state, methods the
 operations, exceptions of its own are outcomes.

@@ -1,4 +1,4 @@
-"""`quorate init|format|replace|up`: cluster documents, data folders, and replicas in this terminal."""
+"""`quorate init|format|replace|up`: cluster files, data folders, and replicas in this terminal."""
 
 import shutil
 import signal
@@ -63,7 +63,7 @@ def init(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write a commented cluster document; overwrites nothing."""
+    """Write a commented cluster file; overwrites nothing."""
     urls = (
         _named_urls(replica)
         if replica

@@ -1,4 +1,4 @@
-"""The cluster document on disk and over the wire: writing a new one with its comments, reading one from where it is.
+"""The cluster file on disk and over the wire: writing a new one with its comments, reading one from where it is.
 
 Owns the text of a new document and where documents are looked for. What a document means, `api_specs.cluster` decides.
 """
@@ -153,25 +153,21 @@ def read_document(path: Path) -> ClusterDocument:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise Usage(
-            f"There is no cluster document {path}: name one with --cluster FILE or a replica's URL with --cluster URL "
+            f"There is no cluster file {path}: name one with --cluster FILE or a replica's URL with --cluster URL "
             "(or in QUORATE_CLUSTER), make one with `quorate init`, or start replicas with `quorate up`."
         ) from None
     except IsADirectoryError:
-        raise Usage(
-            f"{path} is a folder: name the cluster document itself, as {path / DEFAULT_NAME}."
-        ) from None
+        raise Usage(f"{path} is a folder: name the cluster file itself, as {path / DEFAULT_NAME}.") from None
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise Usage(f"The cluster document {path} cannot be read: {reason}.") from None
+        raise Usage(f"The cluster file {path} cannot be read: {reason}.") from None
     return parse(text, str(path))
 
 
 def check_member(document: ClusterDocument, replica_id: str) -> None:
     """Usage unless the document has that replica."""
     if replica_id not in document.urls:
-        raise Usage(
-            f"The cluster document has no replica {replica_id!r}: use one of {', '.join(document.urls)}."
-        )
+        raise Usage(f"The cluster file has no replica {replica_id!r}: use one of {', '.join(document.urls)}.")
 
 
 def change_stores(path: Path, old: ClusterDocument, new: ClusterDocument) -> None:

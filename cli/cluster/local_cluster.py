@@ -41,7 +41,7 @@ class PortTaken(Failure, NotStarted):
 
 
 class LocalCluster:
-    """Replicas of one cluster document as child processes. Each has its port from its first start on, also while it is dead.
+    """Replicas of one cluster file as child processes. Each has its port from its first start on, also while it is dead.
 
     `PROGRAM` runs `quorate`. `root` holds a data folder and a log file per replica. A child is started with `token` in its environment, if given.
     `held` are the replicas' ports, in the document's order, where somebody holds them before that.

@@ -56,7 +56,7 @@ class WrongToken(NoAnswer):
 class HostUnknown(NoAnswer):
     """No machine is known here by the name in the replica's URL."""
 
-    fix = "correct its url in the cluster document, or have this machine's name service know the host"
+    fix = "correct its url in the cluster file, or have this machine's name service know the host"
 
 
 class TlsFailed(NoAnswer):

@@ -1,4 +1,4 @@
-"""`quorate status`: each replica's own word on how it is, beside what the cluster document says."""
+"""`quorate status`: each replica's own word on how it is, beside what the cluster file says."""
 
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -111,7 +111,7 @@ def status(
     ] = 0.0,
     as_json: AsJson = False,
 ) -> None:
-    """How each replica is. Exit code 1 unless all are ready and hold the same cluster document."""
+    """How each replica is. Exit code 1 unless all are ready and hold the same cluster file."""
     document = cluster_document(cluster)
     until_s = time.monotonic() + wait_s
     found = ask_all(document)
@@ -138,11 +138,9 @@ def cluster_document(cluster: str) -> ClusterDocument:
     try:
         document = from_json(get(url, "/v1/cluster", token)["document"])
     except TlsFailed as error:
-        raise Failure(f"{url} does not tell its cluster document: {error}; {error.fix}.") from None
+        raise Failure(f"{url} does not tell its cluster file: {error}; {error.fix}.") from None
     except (NoAnswer, KeyError, TypeError) as error:
-        raise Failure(
-            f"{url} does not tell its cluster document: {error}. Is a replica running there?"
-        ) from None
+        raise Failure(f"{url} does not tell its cluster file: {error}. Is a replica running there?") from None
     check_hosts(url, document, has_token=token is not None)
     return document
 
@@ -194,9 +192,9 @@ def understood(document: ClusterDocument, id: str, told: Any, here_us: int) -> F
         if trouble:
             fix = "do what is said there; its log has more"
         if told["replica"] != id:
-            trouble, fix = f"it says that it is {told['replica']}", "correct the urls of the cluster document"
+            trouble, fix = f"it says that it is {told['replica']}", "correct the urls of the cluster file"
         elif not agrees:
-            trouble, fix = "it holds another cluster document", "give all the same one, and restart it"
+            trouble, fix = "it holds another cluster file", "give all the same one, and restart it"
         return Found(
             id,
             document.urls[id],

@@ -108,7 +108,7 @@ def _asked(cluster: str, secrets: Iterable[Check]) -> tuple[list[Found], list[Ch
         return answers, list(quorum_checks(document, answers))
     except (Failure, BadCluster, BadInput) as error:
         fix = "mend it, or name another file or a replica's URL with --cluster; the replicas were not asked"
-        return [], [Check("cluster document", False, str(error), fix)]
+        return [], [Check("cluster file", False, str(error), fix)]
 
 
 def machine_checks() -> Iterator[Check]:
@@ -252,10 +252,10 @@ def capacity_checks(answers: list[Found]) -> Iterator[Check]:
 
 
 def code_checks(answers: list[Found]) -> Iterator[Check]:
-    """Whether the replicas have the code of the types that the cluster document names."""
+    """Whether the replicas have the code of the types that the cluster file names."""
     if lines := without_code(answers):
         fix = (
-            "install the module there, or lay its file beside the cluster document, and restart the replica: it keeps the objects "
+            "install the module there, or lay its file beside the cluster file, and restart the replica: it keeps the objects "
             "meanwhile, and callers who have the code may use them"
         )
         yield Check("code of types", False, "; ".join(lines), fix, needed=False)

@@ -23,7 +23,7 @@ from ..values import compact, parse_value
 def call(
     object_name: Annotated[
         str,
-        typer.Argument(metavar="TYPE/NAME", help="As cart/ann; the cluster document's [types] name types."),
+        typer.Argument(metavar="TYPE/NAME", help="As cart/ann; the cluster file's [types] name types."),
     ],
     operation: Annotated[str, typer.Argument(metavar="OPERATION", help="A method of the class.")],
     arguments: Annotated[

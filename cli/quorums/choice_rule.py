@@ -1,4 +1,4 @@
-"""Quorum choices as rules of a cluster document, in TOML: those of a new document, and those that a plan offers to paste."""
+"""Quorum choices as rules of a cluster file, in TOML: those of a new document, and those that a plan offers to paste."""
 
 import json
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from ...quorums.systems.systems import is_quorum
 from ..failure import Usage
 
 TomlOption = Annotated[
-    bool, typer.Option("--toml", help="Also print each as a rule to paste into the cluster document.")
+    bool, typer.Option("--toml", help="Also print each as a rule to paste into the cluster file.")
 ]
 
 _PLACE: Final = "# Above any other rule that matches the same objects: the first that matches applies.\n"

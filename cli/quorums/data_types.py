@@ -79,7 +79,7 @@ def _loaded(file: Path) -> ModuleType:
 
 
 def class_of(types: Mapping[str, str], name: str, folder: Path) -> type:
-    """The class that a cluster document names for the type, which may stand in the document's folder. Raises Usage."""
+    """The class that a cluster file names for the type, which may stand in the document's folder. Raises Usage."""
     code = types[name]
     module, _, wanted = code.partition(":")
     sys.path.append(str(folder))

@@ -38,7 +38,7 @@ def deadline_of(call: Call[Any], deadline_s: float | None, default_s: float, lim
 
 
 def check_deadline(deadline_s: float, limits: Limits) -> None:
-    """BadInput unless it is a deadline that the cluster document allows."""
+    """BadInput unless it is a deadline that the cluster file allows."""
     check_seconds("deadline_s", deadline_s)
     if not 0 < deadline_s <= limits.deadline_s_max:
         raise BadInput(f"deadline_s is {deadline_s}: use above 0 to {limits.deadline_s_max} (deadline_s_max)")
@@ -87,7 +87,7 @@ class AsyncClient:
         """The object of that name of a type of your own: `await client.object(Cart, "ann").add("book")`.
 
         Its operations take the class's arguments, give its results and raise its exceptions; each gets `deadline_s`. Under an
-        `idempotency_key` a repeat of a call that ended `Ok` gets that one's answer. `type_name`: what the cluster document
+        `idempotency_key` a repeat of a call that ended `Ok` gets that one's answer. `type_name`: what the cluster file
         calls the class, where that is not told by the class's name. BadInput where the cluster has no such type.
         """
         return AsyncObject(

@@ -38,7 +38,7 @@ TRACES: Final = "QUORATE_TRACES"
 _HOST_AND_PORT: Final = re.compile(r"[A-Za-z0-9.-]+:[0-9]+")
 
 Cluster: TypeAlias = "ClusterDocument | str | os.PathLike[str] | Sequence[str]"
-"""A cluster document, the path of one, or the URL of any one replica; or the URLs of several, of which one must answer."""
+"""A cluster file, the path of one, or the URL of any one replica; or the URLs of several, of which one must answer."""
 
 
 class Recipe(Struct, frozen=True):
@@ -95,7 +95,7 @@ class Recipe(Struct, frozen=True):
             advice = f"; for a replica's URL write http://{place}" if _HOST_AND_PORT.fullmatch(place) else ""
             if isinstance(error, IsADirectoryError):
                 advice = "; name the file itself, as cluster.toml in that folder"
-            raise BadCluster(f"cannot read the cluster document {place}: {error}{advice}") from None
+            raise BadCluster(f"cannot read the cluster file {place}: {error}{advice}") from None
         try:
             return parse(text, place)
         except BadDocument as error:

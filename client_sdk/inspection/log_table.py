@@ -46,7 +46,7 @@ class Column(Struct, frozen=True):
 
 
 class Trace(Struct, frozen=True):
-    """The table of one object: replicas in the order of the cluster document, and a short label for each timestamp.
+    """The table of one object: replicas in the order of the cluster file, and a short label for each timestamp.
 
     `now_us` is the moment for which items' states hold, in microseconds since 1970.
     """

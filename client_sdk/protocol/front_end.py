@@ -327,7 +327,7 @@ class FrontEnd(TimeNow):
 
     @property
     def limits(self) -> Limits:
-        """The cluster document's limits."""
+        """The cluster file's limits."""
         return self.document.limits
 
     def payload_source(self) -> str:

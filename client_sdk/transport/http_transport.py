@@ -146,10 +146,10 @@ async def fetch_cluster(
     endpoints: Mapping[str, str] = _NO_ENDPOINTS,
     named: Collection[str] = (),
 ) -> ClusterDocument:
-    """The cluster document that the replica at `url` serves.
+    """The cluster file that the replica at `url` serves.
 
     Raises Unavailable when it does not answer, RefusedByReplicas when it will not tell, BadCluster when what it tells is
-    no valid cluster document, or leads where the token must not go: see `check_hosts`.
+    no valid cluster file, or leads where the token must not go: see `check_hosts`.
     """
     place = url.rstrip("/") + CLUSTER_PATH
     client = httpx_client(token, tls)
@@ -165,7 +165,7 @@ async def fetch_cluster(
         reply = _DECODE_CLUSTER(answer.body)
         document = from_json(msgspec.json.decode(reply.document))
     except (*NOT_DECODED, BadDocument) as error:
-        raise BadCluster(f"{place}: no cluster document that can be used: {error}") from None
+        raise BadCluster(f"{place}: no cluster file that can be used: {error}") from None
     if document.hash != reply.hash:
         raise BadCluster(
             f"{place}: the document's hash differs: client and replica are of different versions"

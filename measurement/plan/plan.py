@@ -124,7 +124,7 @@ class Partition(_Part, frozen=True, kw_only=True, rename={"lasts": "for"}):
 
 
 class Choice(_Part, frozen=True):
-    """A quorum choice under its name, as a cluster document's [[choices]] has it; of a running cluster, the object alone."""
+    """A quorum choice under its name, as a cluster file's [[choices]] has it; of a running cluster, the object alone."""
 
     name: str
     classes: dict[str, tuple[int, int]] = field(default_factory=dict)
@@ -136,7 +136,7 @@ class Choice(_Part, frozen=True):
     object: str = ""
 
     def rule_for(self, object: str) -> ChoiceRule:
-        """It, as the rule of an object in a cluster document."""
+        """It, as the rule of an object in a cluster file."""
         return ChoiceRule(
             object,
             self.classes,
@@ -167,7 +167,7 @@ class Plan(_Part, frozen=True):
     cluster: Cluster
     workloads: tuple[Workload, ...]
     types: dict[str, str] = field(default_factory=dict)
-    """Data types of one's own, by name, as a cluster document's [types] has them."""
+    """Data types of one's own, by name, as a cluster file's [types] has them."""
     seed: int = 0
     prober: Prober = Prober()
     failures: tuple[Failures, ...] = ()
@@ -188,7 +188,7 @@ class Plan(_Part, frozen=True):
 
     @property
     def rules(self) -> tuple[ChoiceRule, ...]:
-        """Its choices, as a cluster document holds them."""
+        """Its choices, as a cluster file holds them."""
         return tuple(
             choice.rule_for(object_of(workload, choice))
             for workload in self.workloads

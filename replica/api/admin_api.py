@@ -58,7 +58,7 @@ _BACKUP_ANSWER: Final[dict[str, Any]] = {
     "headers": {
         DIGEST_HEADER: {"description": "The SHA-256 of the body", "schema": {"type": "string"}},
         TAKEN_HEADER: {
-            "description": "As JSON: the hash of the cluster document, the replica's wall clock when the copy was taken, in "
+            "description": "As JSON: the hash of the cluster file, the replica's wall clock when the copy was taken, in "
             "microseconds, and the incarnation",
             "schema": {"type": "string"},
         },

@@ -1,6 +1,6 @@
 """Whole dictionaries that REST callers ask for: so many at a time, for each is held in memory until it is sent.
 
-Owns whose turn it is. What a dictionary holds, the front end finds out; how large one may be, the cluster document says.
+Owns whose turn it is. What a dictionary holds, the front end finds out; how large one may be, the cluster file says.
 """
 
 import asyncio

@@ -230,8 +230,8 @@ class ReplicaStatus(BaseModel):
     """A replica about itself. What the store tells (`objects` to `tombstones`) is null when the replica cannot vote."""
 
     cluster: str = Field(description="The name of the cluster", examples=["quorate"])
-    hash: str = Field(description="Of the cluster document", examples=["3f8a0c52b1d94e67"])
-    replica: str = Field(description="Its id in the cluster document", examples=["r1"])
+    hash: str = Field(description="Of the cluster file", examples=["3f8a0c52b1d94e67"])
+    replica: str = Field(description="Its id in the cluster file", examples=["r1"])
     store: str = Field(description="The identity of its store", examples=["d41c7b0a9e6f3852"])
     incarnation: str = Field(description="Another one after each start", examples=["9b2e61f7c0a35d84"])
     now_us: int = Field(

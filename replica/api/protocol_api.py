@@ -1,6 +1,6 @@
 """The replica protocol over HTTP: batches and forwarded requests, in JSON or MessagePack, and announcements.
 
-Owns decoding, the check that sender and replica hold the same cluster document, and encoding. It is the hot path, so
+Owns decoding, the check that sender and replica hold the same cluster file, and encoding. It is the hot path, so
 batches and forwarded requests do not pass the framework; their place in the OpenAPI document is made from the same message types.
 """
 
@@ -169,7 +169,7 @@ def _check_cluster(given: str, member: Member) -> None:
     if given != (expected := member.document.hash):
         raise Refusal(
             "wrong-cluster",
-            f"the sender's cluster document has hash {_shown(given)}, this replica's has {expected}",
+            f"the sender's cluster file has hash {_shown(given)}, this replica's has {expected}",
         )
 
 

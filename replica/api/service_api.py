@@ -1,4 +1,4 @@
-"""What a replica says of itself: the cluster document, its health, its status, and what the types of problems mean."""
+"""What a replica says of itself: the cluster file, its health, its status, and what the types of problems mean."""
 
 from collections.abc import Callable
 from typing import Annotated, Any, Final
@@ -28,7 +28,7 @@ service_router: Final = tagged("service")
 
 @service_router.get("/v1/cluster")
 async def get_cluster(member: AskedMember) -> Response:
-    """The cluster document that this replica holds."""
+    """The cluster file that this replica holds."""
     document = member.document
     cluster = msgspec.json.encode({"hash": document.hash, "document": document})
     return Response(cluster, media_type="application/json")

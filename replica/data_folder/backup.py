@@ -54,7 +54,7 @@ class BackupRefused(Exception):
 
 class Taken(Struct, frozen=True):
     """When and of which process a copy was taken. `began_us` is the replica's wall clock just before; what was acknowledged
-    by then is in it. `hash` is of the cluster document; `incarnation` is empty for a replica that did not run."""
+    by then is in it. `hash` is of the cluster file; `incarnation` is empty for a replica that did not run."""
 
     hash: str
     began_us: int
@@ -245,7 +245,7 @@ def sort_backups(document: ClusterDocument, backups: list[Path], *, accept_loss:
         if manifest.cluster != document.name or manifest.hash != document.hash:
             raise BackupRefused(
                 f"{backup} is of cluster {manifest.cluster!r} with a document of hash {manifest.hash}, and the one given is of "
-                f"{document.name!r} with hash {document.hash}: give the cluster document of that time"
+                f"{document.name!r} with hash {document.hash}: give the cluster file of that time"
             )
         if manifest.replica in found:
             raise BackupRefused(

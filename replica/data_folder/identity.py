@@ -46,7 +46,7 @@ class FolderRefused(Exception):
 
 
 class Identity(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Who a store belongs to. `store` is its id, which the cluster document may name beforehand; `born` is new with each store
+    """Who a store belongs to. `store` is its id, which the cluster file may name beforehand; `born` is new with each store
     ever made; `restored_from` the id of the store of whose backup it was made, if it was."""
 
     cluster: str
@@ -135,7 +135,7 @@ def refuse_store(path: Path, document: ClusterDocument, replica_id: str) -> None
     if written is not None and named in ("", written.store):
         raise FolderRefused(f"{path} already holds a store: give an empty folder, or start the replica on it")
     raise FolderRefused(
-        f"{path} already holds a store, but not the one that the cluster document names for {replica_id}. If a `quorate replace` that was "
+        f"{path} already holds a store, but not the one that the cluster file names for {replica_id}. If a `quorate replace` that was "
         "cut off has left it, empty the folder and repeat; else name an empty folder"
     )
 
@@ -246,7 +246,7 @@ def _replica(document: ClusterDocument, replica_id: str) -> ReplicaInfo:
         if replica.id == replica_id:
             return replica
     known = ", ".join(document.votes)
-    raise FolderRefused(f"the cluster document has no replica {replica_id!r}: it has {known}")
+    raise FolderRefused(f"the cluster file has no replica {replica_id!r}: it has {known}")
 
 
 def _make_folder(path: Path) -> list[Path]:
@@ -340,7 +340,7 @@ def _check(path: Path, found: Identity, document: ClusterDocument, replica: Repl
         raise FolderRefused(f"{path} belongs to replica {found.replica!r}, not to {replica.id!r}")
     if replica.store and found.store != replica.store and not found.restored_from:
         raise FolderRefused(
-            f"{path} holds store {found.store}, but the cluster document says that {replica.id} votes from store "
+            f"{path} holds store {found.store}, but the cluster file says that {replica.id} votes from store "
             f"{replica.store}: find that one's folder"
         )
 

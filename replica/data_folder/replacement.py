@@ -2,7 +2,7 @@
 
 Why it is safe: what was decided or complete is stored by a final quorum. The lost replica was one member of it; each
 final quorum with more votes than it alone has left a copy with a survivor, and the new store takes the union. Promises
-and fences need no copy from the lost one: the new store's id changes the cluster document's hash, so every message of an
+and fences need no copy from the lost one: the new store's id changes the cluster file's hash, so every message of an
 operation begun before is refused. Only what a final quorum of the lost replica alone held is gone: `loses` names it.
 The new store bears witness from the start: it notes how far each of the others has come.
 """

@@ -79,7 +79,7 @@ class ClusterScan:
         """Of questions, by the caller that asked first: one viewer of many things leaves room for others."""
 
     async def look(self, scan: Scan) -> dict[str, Seen]:
-        """What each replica answers to `scan`, in the order of the cluster document."""
+        """What each replica answers to `scan`, in the order of the cluster file."""
         return await self._ask_all(lambda id: self._ask(id, scan))
 
     async def catch_ups(self) -> dict[str, dict[str, CatchUp] | None]:

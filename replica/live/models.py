@@ -199,7 +199,7 @@ class ObjectTrace(BaseModel):
 
     object: str
     rows: list[TraceRow]
-    replicas: dict[str, TraceColumn] = Field(description="In the order of the cluster document")
+    replicas: dict[str, TraceColumn] = Field(description="In the order of the cluster file")
     is_cut: bool = Field(description="Whether there are older entries than the rows")
 
 
@@ -267,4 +267,4 @@ class Choices(BaseModel):
     votes: dict[str, int]
     ready: list[str] = Field(description="The replicas that vote now, by id")
     choices: list[ChoiceSeen]
-    is_cut: bool = Field(description="Whether the cluster document has more rules than are listed")
+    is_cut: bool = Field(description="Whether the cluster file has more rules than are listed")

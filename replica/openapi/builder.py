@@ -42,7 +42,7 @@ _SECURITY_SCHEMES: Final = {
 
 
 class ClusterInfo(Struct, frozen=True):
-    """The cluster document that a replica holds, and its hash."""
+    """The cluster file that a replica holds, and its hash."""
 
     hash: str
     document: ClusterDocument

@@ -123,7 +123,7 @@ OPERATIONS: Final[Mapping[str, Told]] = {
         "Requeue dead letters", "How many are delivered again.", (*_WRITE, "too-many-leases"), ("acquire",)
     ),
     "discardDeadLetters": Told("Discard dead letters", "How many are gone.", _WRITE, ("getDeadLetters",)),
-    "getCluster": Told("Show the cluster document", "The document and its hash.", _GATE),
+    "getCluster": Told("Show the cluster file", "The document and its hash.", _GATE),
     "getLiveness": Told("Ask whether the process runs", "It does.", ("internal",)),
     "getReadiness": Told(
         "Ask whether the replica votes", "It does.", ("internal", "starting", "stopping", *_STORE)
@@ -185,7 +185,7 @@ TAGS: Final[Mapping[str, str]] = {
     "registers": "One value, with compare-and-set.",
     "dictionaries": "Values by key, each key by itself, with put-if-absent, compare-and-set and compare-and-delete.",
     OWN_TAG: "Objects whose types are classes of your own: each method is an operation.",
-    "service": "The replica itself: its cluster document, its health, and what problems mean.",
+    "service": "The replica itself: its cluster file, its health, and what problems mean.",
     "replica protocol": "How front ends and replicas talk to each other; an application has no need of it.",
     "administration": "For operators: which tokens are valid, and backups.",
 }

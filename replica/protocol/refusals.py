@@ -39,7 +39,7 @@ class Bounds:
 
     @classmethod
     def of(cls, document: ClusterDocument) -> "Bounds":
-        """The bounds that a cluster document sets."""
+        """The bounds that a cluster file sets."""
         limits = document.limits
         return cls(
             offset_max_s=document.clock.offset_max_s,

@@ -25,7 +25,7 @@ class Witness(Struct, frozen=True):
 
 def seen(known: Witness | None, announcement: Announcement) -> Witness:
     """What to remember after an announcement. It never takes back what was known of a store, nor lets another store in its
-    place, unless that one may vote already and the cluster document, which both sides hold, names it."""
+    place, unless that one may vote already and the cluster file, which both sides hold, names it."""
     now = Witness(announcement.store, announcement.clock, announcement.born)
     if known is None:
         return now

@@ -58,7 +58,7 @@ class ServeRefused(Exception):
 
 
 class Door(Struct, frozen=True):
-    """How a replica is reached, and by whom. `host` and `port` when they are not those of its URL in the cluster document;
+    """How a replica is reached, and by whom. `host` and `port` when they are not those of its URL in the cluster file;
     `tls` is its own certificate, `client_tls` is how it calls the others; `address_share` of its connections may come from one
     address; the rest as in `exposure`."""
 

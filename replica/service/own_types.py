@@ -1,4 +1,4 @@
-"""The code of data types of one's own, as the cluster document names it. Replicas keep objects without it; to run a call takes it."""
+"""The code of data types of one's own, as the cluster file names it. Replicas keep objects without it; to run a call takes it."""
 
 import logging
 from collections.abc import Mapping

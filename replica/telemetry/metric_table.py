@@ -1,7 +1,7 @@
 """The metrics of a replica: names, kinds, labels and what they mean. Pure data, from which docs/reference/metrics.md is made.
 
 Owns one row per metric. Names follow the conventions of Prometheus: base units, counters end in `_total`. No label has values
-that callers choose (names of objects, tokens, addresses): the number of series is bounded by the cluster document and by the
+that callers choose (names of objects, tokens, addresses): the number of series is bounded by the cluster file and by the
 tables of this project.
 """
 

@@ -19,14 +19,14 @@ from .varied import OPERATIONS, varied, with_faults
 TYPE: Final = "own"
 OBJECT: Final = "own/x"
 CODE: Final = "simulated:Type"
-"""What the cluster document names where nobody imports it."""
+"""What the cluster file names where nobody imports it."""
 FRONTS: Final = (3, 4, 5)
 KEYED: Final = 0.3
 LOSS_MIN: Final = 0.02
 
 
 def own(seed: int, found: PlainClass, code: str) -> Scenario:
-    """The scenario of a seed: one object of this type, whose `code` the cluster document names."""
+    """The scenario of a seed: one object of this type, whose `code` the cluster file names."""
     what = varied(seed)
     if what.is_forgetful:
         what = scenario(seed)

@@ -1,4 +1,4 @@
-"""What one seed stands for: the cluster document, the clients and their operations, the faults, the clocks.
+"""What one seed stands for: the cluster file, the clients and their operations, the faults, the clocks.
 
 Owns the derivation from the seed. It must not know how a world runs it.
 """

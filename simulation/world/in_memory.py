@@ -20,7 +20,7 @@ UNBOUNDED: Final = Capacity()
 
 
 class OtherCluster(ValueError):
-    """The batch comes from a front end that holds another cluster document."""
+    """The batch comes from a front end that holds another cluster file."""
 
 
 class InMemoryReplica:
@@ -58,7 +58,7 @@ class InMemoryReplica:
         self._ages = Ages(self.document.memory_s)
 
     def exchange(self, batch: Batch, now_us: int, stepped_us: int = 0) -> BatchReply:
-        """Handle and commit a batch; OtherCluster when its sender holds another cluster document. Its clock was stepped so far."""
+        """Handle and commit a batch; OtherCluster when its sender holds another cluster file. Its clock was stepped so far."""
         reply = self.handle(batch, now_us, (now_us - stepped_us) / 1e6)
         self.store.commit()
         return reply
@@ -66,7 +66,7 @@ class InMemoryReplica:
     def handle(self, batch: Batch, now_us: int, mono_s: float) -> BatchReply:
         """Handle a batch in the open transaction: the reply must not leave before `store.commit`. `mono_s` never steps."""
         if batch.cluster != self.document.hash:
-            raise OtherCluster(f"replica {self.id} holds the cluster document {self.document.hash[:12]}")
+            raise OtherCluster(f"replica {self.id} holds the cluster file {self.document.hash[:12]}")
         self._ages.look(self.store, mono_s)
         replies = tuple(
             [

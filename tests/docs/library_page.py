@@ -7,7 +7,7 @@ from tests.docs.sdk_page import definition, described, entry
 
 INTRODUCTION: Final = """# Bundled types
 
-Each is a class like those that you [write yourself](../how-to/own-types.md). To serve one, name it in the cluster document, under any
+Each is a class like those that you [write yourself](../how-to/own-types.md). To serve one, name it in the cluster file, under any
 name but those of the [catalogue](types.md):
 
 <!-- run: toml -->

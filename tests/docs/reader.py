@@ -7,8 +7,8 @@ Above each block stands a comment with its mark:
 * `run: background`: a command that goes on, and is ready with its first line (`quorate up`); `run: service`: another that
   goes on, and is ready at once, or with `run: service until TEXT` when it has printed that;
 * `run: file NAME`: write it to that file;
-* `run: toml into FILE`: put it above the other quorum choices of that cluster document;
-* `run: toml`, `run: plan`, `run: systems`: it must be right as part of a cluster document, as a plan of a measured run, as
+* `run: toml into FILE`: put it above the other quorum choices of that cluster file;
+* `run: toml`, `run: plan`, `run: systems`: it must be right as part of a cluster file, as a plan of a measured run, as
   quorum systems, one a line, with remarks behind two spaces;
 * `output`: all that the block before printed; `output: part`: lines of it (see `tests.docs.stated`);
 * `output: of TEXT`: lines that a command with that text, which goes on, prints sooner or later;
@@ -376,7 +376,7 @@ def _has_replicas(printed: str) -> bool:
 
 
 def _in_a_document(rule: str) -> str:
-    """A cluster document of three replicas with the rule above its others, and in the place of one of the same name."""
+    """A cluster file of three replicas with the rule above its others, and in the place of one of the same name."""
     made = new_document({f"r{number}": f"http://127.0.0.1:800{number}" for number in (1, 2, 3)})
     head, *general = re.split(r"^(?=\[\[choices\]\])", made, flags=re.MULTILINE)
     named = re.findall(r"^objects = .*$", rule, re.MULTILINE)

@@ -1,7 +1,7 @@
 """What a front end counts: operations and how they ended, how long they and their rounds took, and events on the way. Pure.
 
-Owns plain numbers, so that counting costs next to nothing: no library, no lock, no labels. Whoever wants metrics reads them
-here when asked (`quorate.replica.telemetry.metrics` does).
+Owns plain numbers, so that counting costs next to nothing: no library, no lock, no labels. The driver counts operations when they end,
+the machine counts what happens on the way. Whoever wants metrics reads them here when asked (`quorate.replica.telemetry.metrics` does).
 """
 
 from bisect import bisect_left

@@ -1,4 +1,4 @@
-"""A front end's time at the present moment, by the limits of its cluster document. Pure.
+"""A front end's time at the present moment, by the limits of its cluster file. Pure.
 
 Owns which moments of the past an operation goes by. What is known of true time is `timestamps.timekeeping`'s business.
 """

@@ -227,7 +227,7 @@ class Failed(Struct, frozen=True):
 
     * "unavailable": no quorum answered in time;
     * "unknown": it may or may not have taken effect (never `definite`);
-    * "refused": the replicas will not do it (wrong clock, other cluster document, no credentials …);
+    * "refused": the replicas will not do it (wrong clock, other cluster file, no credentials …);
     * "key-reused": its idempotency key was used before, with other arguments;
     * a bound was met (`quorate.api_specs.problems.Limit`): it may be repeated when there is room again.
     `definite`: it is certain that it did not and will not take effect.

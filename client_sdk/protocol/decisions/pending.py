@@ -184,11 +184,11 @@ class Machine(Protocol):
 
     @property
     def document(self) -> ClusterDocument:
-        """The cluster document."""
+        """The cluster file."""
 
     @property
     def limits(self) -> Limits:
-        """The cluster document's limits."""
+        """The cluster file's limits."""
 
     @property
     def work(self) -> Work:

@@ -58,7 +58,7 @@ class Machine(Protocol):
 
     @property
     def limits(self) -> Limits:
-        """The cluster document's limits."""
+        """The cluster file's limits."""
 
     def cache_of(self, name: str) -> LogCache:
         """What is known of the object."""

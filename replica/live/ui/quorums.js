@@ -21,7 +21,7 @@ export function drawChoices(choices, open) {
     return box;
   }));
   if (isFirst) unfold(open);
-  if (choices.is_cut) byId("choices").append(element("p", { class: "help" }, "The cluster document has more rules."));
+  if (choices.is_cut) byId("choices").append(element("p", { class: "help" }, "The cluster file has more rules."));
 }
 
 /** Unfold the first choice for a type, and fold the others. */

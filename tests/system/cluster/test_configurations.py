@@ -1,4 +1,4 @@
-"""Shows that an edit of the cluster document, or a folder formatted again, hides nothing that was acknowledged.
+"""Shows that an edit of the cluster file, or a folder formatted again, hides nothing that was acknowledged.
 
 A replica that has voted refuses to vote under other members, votes or quorum choices, and says which lines differ; a new one
 asks every other before its first vote. With the old lines back, all that was acknowledged is there. What decides nothing about

@@ -1,8 +1,8 @@
-"""Shows who may not vote: a replica without its store, one with another cluster document, one on another's folder.
+"""Shows who may not vote: a replica without its store, one with another cluster file, one on another's folder.
 
 A replica whose folder was emptied starts, refuses to vote and says what to do, while the others go on; with one more
 replica down there is no quorum, for it is really not counted. With its folder back it votes again. A front end and a
-replica whose cluster documents differ refuse each other by name, without harm to the rest. A replica is refused the
+replica whose cluster files differ refuse each other by name, without harm to the rest. A replica is refused the
 folder of another one, and a folder that another process uses.
 """
 
@@ -89,7 +89,7 @@ def test_a_front_end_with_another_document_is_refused(clusters: Clusters) -> Non
     other.write_text(text + "\n[limits]\npage_entries_max = 1000\n", encoding="utf-8")
     with connect(other, deadline_s=TIMEOUT_S) as stranger:
         for operation in (stranger.queue("jobs").dequeue, lambda: stranger.register("x").write(1)):
-            with pytest.raises(RefusedByReplicas, match="cluster document") as refused:
+            with pytest.raises(RefusedByReplicas, match="cluster file") as refused:
                 operation()
             assert refused.value.definite
     with connect(cluster.document) as client:
@@ -112,7 +112,7 @@ def test_a_replica_with_another_document_is_left_out(clusters: Clusters) -> None
         assert queue.dequeue() == "a"
         assert is_ready(cluster.urls["r3"]), "it would vote, with others of its own document"
         cluster.kill("r1")
-        with pytest.raises((RefusedByReplicas, Unavailable), match="cluster document"):
+        with pytest.raises((RefusedByReplicas, Unavailable), match="cluster file"):
             queue.dequeue(deadline_s=IN_VAIN_S)
 
 

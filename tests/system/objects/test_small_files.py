@@ -1,6 +1,6 @@
 """Shows that files are bounded by what is alive and by the windows, not by history: 100,000 operations, 100 live items.
 
-50,000 items are enqueued and dequeued again in batches of 100, so that never more than 100 wait. The cluster document
+50,000 items are enqueued and dequeued again in batches of 100, so that never more than 100 wait. The cluster file
 shortens the windows: what is taken is remembered for memory_s = retry_window_s + deadline_s_max + 2 * offset_max_s = 2 + 1.9 +
 2 * 1 = 5.9 s, and at least consumed_lag_s = 1 s. The arithmetic of the bound:
 

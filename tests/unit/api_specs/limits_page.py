@@ -172,7 +172,7 @@ INTRODUCTION = """# Limits
 
 Everything that grows has a bound. This page is made from `api_specs/limits.py`, and a test compares the two.
 
-## Set in the cluster document
+## Set in the cluster file
 
 Under `[limits]`. What is left out has the default. Sizes are in bytes, times in seconds.
 

@@ -1,4 +1,4 @@
-"""Cluster documents: what fits together is taken, what does not is refused with the place and the remedy."""
+"""Cluster files: what fits together is taken, what does not is refused with the place and the remedy."""
 
 import msgspec
 import pytest
@@ -202,7 +202,7 @@ def test_a_document_that_cannot_be_used_is_refused_with_the_place(text: str, sen
 
 
 def test_a_document_from_the_wire_is_checked_too() -> None:
-    with pytest.raises(BadCluster, match="cluster document: this is missing:"):
+    with pytest.raises(BadCluster, match="cluster file: this is missing:"):
         from_json({"name": "c"})
 
 

@@ -1,4 +1,4 @@
-"""Which edits of a cluster document change its configuration, and how they are told."""
+"""Which edits of a cluster file change its configuration, and how they are told."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""Types of one's own in a cluster document, and in what a store notes of it."""
+"""Types of one's own in a cluster file, and in what a store notes of it."""
 
 import msgspec
 import pytest

@@ -139,7 +139,7 @@ class Server:
 
 
 def replica_handler(replica: InMemoryReplica, document: ClusterDocument) -> Handler:
-    """The replica protocol over a replica in memory, and the cluster document."""
+    """The replica protocol over a replica in memory, and the cluster file."""
 
     async def handle(asked: PendingCommand) -> bytes:
         if asked.line.startswith("GET /v1/cluster "):

@@ -1,6 +1,6 @@
 """Tasks for a real consumer: `huey_consumer tests.unit.integrations.huey_app.huey`. Each notes that it ran, in one file.
 
-`QUORATE_CLUSTER` names the cluster document, `HUEY_RAN` the file.
+`QUORATE_CLUSTER` names the cluster file, `HUEY_RAN` the file.
 """
 
 import os

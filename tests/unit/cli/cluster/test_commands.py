@@ -79,7 +79,7 @@ def test_replace_again_after_one_that_was_cut_off_tells_the_remedy_that_works(tm
     (tmp_path / "cluster.toml").write_text(document)  # As if it had been killed just before it was changed.
     again = quorate(*words, "--data", "r2", cwd=tmp_path)
     assert again.returncode == 1
-    assert "r2 already holds a store, but not the one that the cluster document names for r2." in again.stderr
+    assert "r2 already holds a store, but not the one that the cluster file names for r2." in again.stderr
     assert "If a `quorate replace` that was cut off has left it, empty the folder and repeat" in again.stderr
     assert "start" not in again.stderr
     for each in (tmp_path / "r2").iterdir():

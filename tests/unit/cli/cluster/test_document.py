@@ -1,4 +1,4 @@
-"""New cluster documents: what they say, and that nothing is overwritten."""
+"""New cluster files: what they say, and that nothing is overwritten."""
 
 from pathlib import Path
 
@@ -87,7 +87,7 @@ def test_missing_document_says_how_to_get_one(tmp_path: Path) -> None:
 
 
 def test_folder_is_no_document(tmp_path: Path) -> None:
-    with pytest.raises(Usage, match=r"is a folder: name the cluster document itself, as .*/cluster\.toml"):
+    with pytest.raises(Usage, match=r"is a folder: name the cluster file itself, as .*/cluster\.toml"):
         read_document(tmp_path)
 
 

@@ -208,5 +208,5 @@ def test_the_same_command_again_goes_on(tmp_path: Path) -> None:
 
 
 def test_cluster_without_a_document_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(Usage, match="There is no cluster document"):
+    with pytest.raises(Usage, match="There is no cluster file"):
         LocalCluster(tmp_path)

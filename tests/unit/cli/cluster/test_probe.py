@@ -104,7 +104,7 @@ def test_host_that_nobody_knows_is_no_replica_to_be_started(
     document.write_text(new_document({"r1": "http://nowhere:8001"}))
     (found,) = ask_all(read_document(document))
     assert "start it" not in found.fix
-    assert "cluster document" in found.fix
+    assert "cluster file" in found.fix
 
 
 @pytest.mark.parametrize("status", [200, 503])

@@ -89,7 +89,7 @@ def test_clocks_and_documents_that_differ_are_found(tmp_path: Path) -> None:
         other = tmp_path / "other.toml"
         other.write_text(cluster.document_path.read_text() + "\n[limits]\nbatch_items_max = 7\n")
         found = doctor("--cluster", str(other), code=1)
-        assert found["replica r1"]["found"] == "it holds another cluster document"
+        assert found["replica r1"]["found"] == "it holds another cluster file"
         assert "same" in found["replica r1"]["fix"]
 
 
@@ -233,10 +233,10 @@ def test_a_document_that_cannot_be_used_is_a_finding(tmp_path: Path) -> None:
     document = tmp_path / "cluster.toml"
     document.write_text("no document")
     found = doctor("--cluster", str(document), code=1)
-    assert str(document) in found["cluster document"]["found"]
+    assert str(document) in found["cluster file"]["found"]
     assert found["Python"]["ok"], "the other checks are made"
     found = doctor("--cluster", str(tmp_path / "none.toml"), code=1)
-    assert "none.toml" in found["cluster document"]["found"]
+    assert "none.toml" in found["cluster file"]["found"]
 
 
 def test_data_folder_that_is_not_there_is_named(tmp_path: Path) -> None:

@@ -321,7 +321,7 @@ def test_replica_that_holds_another_document_is_not_ready(cluster: LocalCluster,
     done = quorate("status", cwd=tmp_path)
     assert done.returncode == 1
     assert done.stdout.count("not ready") == 3
-    assert "r2: it holds another cluster document: give all the same one" in done.stdout
+    assert "r2: it holds another cluster file: give all the same one" in done.stdout
     told = json.loads(quorate("status", "--json", cwd=tmp_path).stdout)["replicas"]
     assert [(each["is_up"], each["is_ready"], each["document_agrees"]) for each in told] == [
         (True, False, False)

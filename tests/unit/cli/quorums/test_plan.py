@@ -170,7 +170,7 @@ def test_a_plan_that_nothing_meets_says_so() -> None:
 @pytest.mark.parametrize("adt", SPECIFICATIONS)
 @pytest.mark.parametrize("ordering", ["clock", "quorum"])
 def test_what_a_plan_prints_is_the_choice_of_an_object(adt: str, ordering: Ordering) -> None:
-    """Every offer, pasted into a cluster document, gives the quorums that the offer names."""
+    """Every offer, pasted into a cluster file, gives the quorums that the offer names."""
     mix = ",".join(f"{operation}=1" for operation in SPECIFICATIONS[adt].kinds)
     found = as_json(
         "plan", adt, "-n", "4", "--mix", mix, "--ordering", ordering, "--system", "r1*r2 + r3*r4", "--rows", "1000",

@@ -278,7 +278,7 @@ def test_endpoints_override_addresses(cluster: LoopbackCluster) -> None:
         (
             {"cluster": "nowhere.toml"},
             BadCluster,
-            "cannot read the cluster document nowhere.toml.*'nowhere.toml'$",
+            "cannot read the cluster file nowhere.toml.*'nowhere.toml'$",
         ),
         ({"cluster": "/"}, BadCluster, "name the file itself, as cluster.toml in that folder$"),
         ({"cluster": "127.0.0.1:8001"}, BadCluster, "for a replica's URL write http://127.0.0.1:8001$"),

@@ -201,7 +201,7 @@ async def test_a_failure_answers_all_that_waits_for_the_replica(rig: Rig) -> Non
 
 
 async def test_a_refusal_is_an_answer_and_needs_no_back_off(rig: Rig) -> None:
-    rig.transport.failing["r1"] = Unanswered("r1: other cluster document", refused=True, definite=True)
+    rig.transport.failing["r1"] = Unanswered("r1: other cluster file", refused=True, definite=True)
     await rig.run("r1")
     await rig.run("r1")
     assert rig.batches_to("r1") == [1, 1]

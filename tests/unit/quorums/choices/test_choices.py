@@ -136,7 +136,7 @@ def test_brute_force_finds_the_same_choices_of_weighted_votes(weights: tuple[int
 @pytest.mark.parametrize("adt", TYPES)
 @pytest.mark.parametrize("ordering", ["clock", "quorum"])
 def test_every_minimal_choice_can_be_built(adt: str, ordering: Ordering) -> None:
-    """What the calculus offers, a cluster document accepts; and no size of it can be lowered alone."""
+    """What the calculus offers, a cluster file accepts; and no size of it can be lowered alone."""
     specification = TYPES[adt]
     constraints = constraints_of(specification, ordering=ordering)
     choices = minimal_choices(constraints, equal(4))

@@ -236,9 +236,9 @@ def test_only_one_backup_of_each_replica_of_this_cluster_will_do(data: Path, tmp
         sort_backups(document(), backups[:1], accept_loss=False)
     with pytest.raises(BackupRefused, match="both of r1"):
         sort_backups(document(), [*backups, back_up(data, "r1", tmp_path / "again")], accept_loss=False)
-    with pytest.raises(BackupRefused, match="give the cluster document of that time"):
+    with pytest.raises(BackupRefused, match="give the cluster file of that time"):
         sort_backups(document("d"), backups, accept_loss=False)
-    with pytest.raises(BackupRefused, match="give the cluster document of that time"):
+    with pytest.raises(BackupRefused, match="give the cluster file of that time"):
         sort_backups(with_store(document(), "r1", "new"), backups, accept_loss=False)
 
 
