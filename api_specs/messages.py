@@ -331,12 +331,13 @@ class Batch(Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fi
     trace: tuple[str, ...] = ()
 
 
-class BatchReply(Struct, frozen=True, gc=False):
+class BatchReply(Struct, frozen=True, gc=False, omit_defaults=True):
     """One reply per request, in order; for a batch that asks for much, to the first of them: the rest is to be sent again, and
     nothing was done of it.
 
     `clock` is at or above every timestamp that the replica stores; `now_us` is its physical clock when it answered;
     `began` is where `clock` stood when this incarnation opened its store: below what was seen before, if it was rolled back.
+    `ahead`: up to there stores may hold timestamps that were given while clocks were ahead, until time has come there.
     """
 
     replica: str
@@ -345,6 +346,7 @@ class BatchReply(Struct, frozen=True, gc=False):
     now_us: int
     replies: tuple[Reply, ...]
     began: Timestamp = ZERO
+    ahead: Timestamp = ZERO
 
 
 class ForwardedRequest(Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True):

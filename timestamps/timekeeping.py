@@ -10,9 +10,17 @@ from .clock import HybridClock, Now
 from .clock_bound import ClockBound
 from .timestamp import ZERO, Timestamp, make, wall_us
 
+MARGIN_S: Final = 0.1
+"""A request may store what is a microsecond above the highest timestamp of a store: thousands of them, sent at once, move it by less."""
+
+
+def storable_ahead_us(offset_max_s: float, replica_error_s: float) -> int:
+    """How far ahead of true time what replicas have stored may be, in microseconds, if their clocks are right and always were."""
+    return int((offset_max_s + 2 * replica_error_s + MARGIN_S) * 1e6)
+
 
 class Timekeeping:
-    """The time of one front end, whose incarnation `site` names."""
+    """The time of one front end, whose first site id is `site`."""
 
     def __init__(
         self,
@@ -34,8 +42,7 @@ class Timekeeping:
         self._look_until_us = 0
         """Until time has come there, stores may hold timestamps that were given while time was wrong."""
         self._near_us: Final = offset_max_s * 1e6 / 2
-        self._stored_ahead_us: Final = (offset_max_s + 2 * replica_error_s) * 1e6
-        """How far ahead of true time a stamp may be that a replica has stored whose clock is right, and always was."""
+        self._storable_ahead_us: Final = storable_ahead_us(offset_max_s, replica_error_s)
 
     def measure(self, replica: str, theirs_us: int, sent: Now, received: Now) -> None:
         """Take in the physical clock that one reply shows."""
@@ -75,17 +82,21 @@ class Timekeeping:
         self._note_ahead(latest_us)
         return self._look_until_us >= latest_us
 
+    def hear_of_ahead(self, ahead: Timestamp) -> None:
+        """Take in up to where a replica's store may hold timestamps that were given while time was wrong."""
+        self._look_until_us = max(self._look_until_us, wall_us(ahead))
+
     def _note_ahead(self, latest_us: int) -> None:
         known_us = max(self._highest_us, self._clock.last_us)
         if self._is_beyond(known_us, latest_us):
             self._look_until_us = max(self._look_until_us, known_us)
 
     def _is_beyond(self, stamp_us: int, latest_us: int) -> bool:
-        return stamp_us > latest_us + self._stored_ahead_us
+        return stamp_us > latest_us + self._storable_ahead_us
 
     def is_near(self, theirs_us: int, now: Now) -> bool:
         """Whether a replica with that clock takes no stamp of ours for one from far off, though it be on its way a while."""
-        return abs(theirs_us - self.latest_us(now)) <= self._near_us
+        return abs(theirs_us - max(self.latest_us(now), self._clock.last_us)) <= self._near_us
 
     def is_settled(self, now: Now) -> bool:
         """Whether there is a bound that one wrong replica cannot have made."""

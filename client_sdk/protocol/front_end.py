@@ -145,6 +145,7 @@ class FrontEnd(TimeNow):
         if isinstance(answer, BatchReply):
             self._time.measure(replica, answer.now_us, sent, now)
             self._time.witness(answer.clock, now)
+            self._time.hear_of_ahead(answer.ahead)
             self._forwarded.coordinators.heard(replica, answer.incarnation, now.mono_s)
             self._forwarded.coordinators.note_clock(replica, is_near=self._time.is_near(answer.now_us, now))
             self._source.note(replica, is_well=True)

@@ -2,8 +2,8 @@
 
 Owns the rule "once at most". A forwarded request names the incarnation that may serve it, and this one remembers the ids that it
 has met. Those that were met longest ago it forgets, and of their sender nothing that is not above them is served any more: so a
-copy that arrives late is refused, whatever clocks do, and no sender's ids stand in the way of another's. A sender whose clock was
-set back gives ids of another generation, and counts as another. What is refused here may be such a copy: the refusal is never
+copy that arrives late is refused, whatever clocks do, and no sender's ids stand in the way of another's. A front end whose clock was
+set back counts as another sender. What is refused here may be such a copy: the refusal is never
 definite. (By the clock it refuses, too, what was asked long ago, since nobody waits for it any more.)
 """
 
@@ -13,7 +13,6 @@ from typing import Final
 from ...api_specs.messages import Denied, ForwardedRequest, Granted
 from ...client_sdk.protocol.core.values import Done, Outcome
 from ...client_sdk.protocol.decisions.forwarding import SHARED_S, granted
-from ...timestamps.clock import GENERATIONS, generation
 from ...timestamps.timestamp import ZERO, Timestamp, site, wall_us
 
 IDS_MAX: Final = 20_000
@@ -27,10 +26,6 @@ LastSent = tuple[str, float]
 """A front end's site, and when it asked last."""
 
 
-Sender = tuple[str, int]
-"""A front end's site, and the generation of its clock."""
-
-
 class _Met:
     """The ids that were met. Those of one sender rise, but may come in any order."""
 
@@ -38,35 +33,30 @@ class _Met:
         self._ids_max: Final = ids_max
         self._senders_max: Final = senders_max
         self._ids: Final[OrderedDict[Timestamp, None]] = OrderedDict()
-        self._forgotten: Final[OrderedDict[Sender, Timestamp]] = OrderedDict()
-        """The highest of each sender that was forgotten; the sender of which that was longest ago is first."""
-        self._forgotten_of_others = [ZERO] * GENERATIONS
-        """The same of all the senders that are not in there, for each generation."""
+        self._forgotten: Final[OrderedDict[str, Timestamp]] = OrderedDict()
+        """The highest that was forgotten of each site; the site of which that was longest ago is first."""
+        self._forgotten_of_others = ZERO
+        """The same of all the sites that are not in there."""
 
     def is_new(self, found: Timestamp) -> bool:
         """Whether it certainly was not met before; now it is."""
-        if found in self._ids or found <= self._floor(_sender(found)):
+        if found in self._ids or found <= self._floor(site(found)):
             return False
         self._ids[found] = None
         if len(self._ids) > self._ids_max:
             self._forget(self._ids.popitem(last=False)[0])
         return True
 
-    def _floor(self, sender: Sender) -> Timestamp:
-        return self._forgotten.get(sender, self._forgotten_of_others[sender[1]])
+    def _floor(self, sender: str) -> Timestamp:
+        return self._forgotten.get(sender, self._forgotten_of_others)
 
     def _forget(self, met: Timestamp) -> None:
-        sender = _sender(met)
+        sender = site(met)
         self._forgotten[sender] = max(met, self._floor(sender))
         self._forgotten.move_to_end(sender)
         if len(self._forgotten) > self._senders_max:
-            (_, clock_generation), highest = self._forgotten.popitem(last=False)
-            of_others = self._forgotten_of_others
-            of_others[clock_generation] = max(of_others[clock_generation], highest)
-
-
-def _sender(found: Timestamp) -> Sender:
-    return site(found), generation(found)
+            _, highest = self._forgotten.popitem(last=False)
+            self._forgotten_of_others = max(self._forgotten_of_others, highest)
 
 
 class AtMostOnce:

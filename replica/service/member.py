@@ -21,6 +21,7 @@ from ...timestamps.timestamp import ZERO, Timestamp
 from ..access.authorization import changes
 from ..data_folder.identity import Folder
 from ..protocol.ages import Ages
+from ..protocol.ahead import Ahead
 from ..protocol.capacity import Use, shares
 from ..protocol.log import Effect
 from ..protocol.refusals import Bounds
@@ -124,6 +125,7 @@ class Member:
         """The other replicas, as the watch met them last."""
         self._bounds: Final = Bounds.of(document)
         self._ages: Final = Ages(document.memory_s)
+        self._ahead: Final = Ahead(document.clock)
         self.keeps_events: Final = lru_cache(NAMES_CACHED)(lambda name: not document.rule_of(name).collect)
         """Whether the object keeps its events (`collect = false`)."""
         self.lost: str | None = folder.lost
@@ -239,6 +241,7 @@ class Member:
         replies: list[Reply] = []
         now_us, mono_s, budget = self.wall_us(), self._mono_s(), Budget(self._bounds.page_bytes_max)
         self._ages.look(store, mono_s)
+        self._ahead.look(store.highest, now_us)
         for request in requests:
             if budget.is_spent:
                 break
@@ -252,7 +255,8 @@ class Member:
         # By a later time: the process may have stood still since the batch began.
         self._ages.look(store, self._mono_s())
         incarnation = self.folder.incarnation
-        whole = BatchReply(self.id, incarnation, store.clock, self.wall_us(), tuple(replies), self.began)
+        now_us, ahead = self.wall_us(), self._ahead.told(now_us)
+        whole = BatchReply(self.id, incarnation, store.clock, now_us, tuple(replies), self.began, ahead)
         return Sized(whole, budget.bytes)
 
     def _handle_one(self, request: Request, store: Store, now_us: int) -> tuple[Reply, list[Effect]]:
@@ -287,7 +291,12 @@ class Member:
 
     async def announcement(self, *, is_first: bool = False) -> Announcement:
         """How far this replica's store has come, as is on disk; `is_first`: how far it had come when it was opened."""
-        clock = await self.run(lambda store: self.began if is_first else store.clock)
+
+        def come(store: Store) -> Timestamp:
+            self._ahead.look(store.highest, self.wall_us())
+            return self.began if is_first else store.clock
+
+        clock = await self.run(come)
         identity = self.folder.identity
         is_named = any(each.id == self.id and each.store for each in self.document.replicas)
         return Announcement(

@@ -10,6 +10,7 @@ from ...api_specs.limits import Capacity
 from ...api_specs.messages import Batch, BatchReply, Changes, Reply, Request, Scan
 from ...replica.protocol.acceptor import Handled
 from ...replica.protocol.ages import Ages
+from ...replica.protocol.ahead import Ahead
 from ...replica.protocol.capacity import beyond
 from ...replica.protocol.refusals import Bounds
 from ...replica.protocol.room import handle_within
@@ -56,6 +57,7 @@ class InMemoryReplica:
         self.store.crash()
         self._number += 1
         self._ages = Ages(self.document.memory_s)
+        self._ahead = Ahead(self.document.clock)
 
     def exchange(self, batch: Batch, now_us: int, stepped_us: int = 0) -> BatchReply:
         """Handle and commit a batch; OtherCluster when its sender holds another cluster file. Its clock was stepped so far."""
@@ -68,6 +70,7 @@ class InMemoryReplica:
         if batch.cluster != self.document.hash:
             raise OtherCluster(f"replica {self.id} holds the cluster file {self.document.hash[:12]}")
         self._ages.look(self.store, mono_s)
+        self._ahead.look(self.store.highest, now_us)
         replies = tuple(
             [
                 self._ages.told(request, self._answer(request, now_us), self.store, mono_s)
@@ -75,7 +78,8 @@ class InMemoryReplica:
             ]
         )
         self._ages.look(self.store, mono_s)
-        return BatchReply(self.id, self.incarnation, self.store.clock, now_us, replies)
+        ahead = self._ahead.told(now_us)
+        return BatchReply(self.id, self.incarnation, self.store.clock, now_us, replies, ahead=ahead)
 
     def tell(self, request: Request, now_us: int) -> Reply:
         """Handle and commit one request of another replica."""

@@ -318,6 +318,11 @@ PLANTS: Final = (
         regressions.just_before_time_comes_to_what_was_ahead,
     ),
     by_hand(
+        "told-only-while-it-is-far",
+        clocks.told_only_while_it_is_far,
+        regressions.told_late_of_what_was_ahead,
+    ),
+    by_hand(
         "set-back-without-a-look",
         clocks.look_only_for_what_is_far_ahead,
         regressions.clock_set_back_below_what_it_stored,

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from quorate.client_sdk.protocol.core.time_now import TimeNow
+from quorate.replica.protocol.ahead import Ahead
 from quorate.simulation.world.nodes import FrontNode
 from quorate.timestamps import timekeeping
 from quorate.timestamps.clock import HybridClock, Now
@@ -99,7 +100,7 @@ def pass_over_what_is_far_ahead() -> Planting:
 
 def never_set_back() -> Planting:
     """A front end's clock goes on from the highest timestamp that it gave, though clocks were ahead then and are set right."""
-    return patched(HybridClock, set_back=lambda self, now_us: False)
+    return patched(HybridClock, set_back=lambda self, now_us: None)
 
 
 def given_ahead_stays() -> Planting:
@@ -122,11 +123,17 @@ def look_only_for_what_is_far_ahead() -> Planting:
     return patched(Timekeeping, is_any_ahead=is_any_ahead)
 
 
+def told_only_while_it_is_far() -> Planting:
+    """A replica does not say what its store held far ahead of time once that is nearer: who hears of it then cannot tell."""
+    return patched(Ahead, told=lambda self, now_us: ZERO)
+
+
 class _Recalled(HybridClock):
     """Keeps what it gave, and gives `again` first."""
 
     def __init__(self, site: str, again: Sequence[Timestamp] = ()) -> None:
         super().__init__(site)
+        self.first_site = site
         self.given: list[Timestamp] = []
         self._again = list(again)
 
@@ -151,7 +158,7 @@ def restarted_clock_repeats() -> Planting:
         if not crashed:
             return _Recalled(site)
         before = crashed.pop()
-        return _Recalled(before.site, before.given)
+        return _Recalled(before.first_site, before.given)
 
     @contextmanager
     def both() -> Iterator[None]:

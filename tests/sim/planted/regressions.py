@@ -159,6 +159,28 @@ def just_before_time_comes_to_what_was_ahead() -> None:
     hand.judge()
 
 
+def told_late_of_what_was_ahead() -> None:
+    """(No seed.) x is enqueued at r1, and a value written, while clocks are a minute ahead. They are set right, and f2 reads a register. f3
+    begins 58.5 s later: x is 1.5 s ahead when it hears of it first. It enqueues y at r2, and writes."""
+    hand = Played({"Enq/Ok": (0, 1), "Deq/Ok": (3, 1)}, clock=ClockSettings())
+    hand.wall_errors_us = dict.fromkeys(hand.replicas, 60_000_000)
+    hand.start("f1", Enqueue(QUEUE, (X,)), "x")
+    hand.go_until(Append, "f1", *hand.replicas)
+    hand.finish("x", "f1", "r1")
+    hand.drop("f1")
+    hand.forward_known("f1", Write(REGISTER, X))
+    hand.wall_errors_us = {}
+    hand.forward_known("f2", Read("register/other"))
+    hand.sleep(58_500_000)
+    hand.forward_known("f3", Read("register/other"))
+    hand.start("f3", Enqueue(QUEUE, (Y,)), "y")
+    hand.go_until(Append, "f3", *hand.replicas)
+    hand.finish("y", "f3", "r2")
+    hand.forward_known("f3", Write(REGISTER, Y))
+    hand.forward_known("f4", Read(REGISTER))
+    hand.judge()
+
+
 def swap_at_one_replica_during_a_whole_read() -> None:
     """(Seed 1002738.) Put(v) has reached r1 only. An Items at r1 and r2 finds it there and writes it back. Meanwhile a swap
     to w, of the same front end, is accepted by r1 alone, so that what the front end knows of the key is newer than what

@@ -117,6 +117,13 @@ def test_a_bound_is_settled_once_most_replicas_agree_or_nothing_better_came_in_t
     assert ClockBound(replica_error_s=0.0, front_end_error_s=0.0, replicas=3).is_settled(now(0)), "declared"
 
 
+def test_half_of_the_replicas_are_not_most_of_them() -> None:
+    bound = ClockBound(replica_error_s=0.0, front_end_error_s=None, replicas=4)
+    for replica, is_agreed in (("r1", False), ("r2", False), ("r3", True)):
+        bound.measure(replica, 1_000_000, now(0), now(0))
+        assert bound.is_agreed is is_agreed
+
+
 @pytest.mark.parametrize("years_off", [0, 10, 53])
 def test_the_bound_widens_by_the_drift_however_often_it_is_measured(years_off: int) -> None:
     """A drift of a hundredth of a microsecond between two replies is lost where it is added to microseconds since 1970: a double

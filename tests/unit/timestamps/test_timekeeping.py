@@ -2,10 +2,10 @@
 
 import pytest
 
-from quorate.timestamps.clock import COUNTERS, Now, generation
+from quorate.timestamps.clock import Now
 from quorate.timestamps.clock_bound import DRIFT
-from quorate.timestamps.timekeeping import Timekeeping
-from quorate.timestamps.timestamp import ZERO, Timestamp, make, wall_us
+from quorate.timestamps.timekeeping import MARGIN_S, Timekeeping
+from quorate.timestamps.timestamp import COUNTER_MAX, ZERO, Timestamp, make, site, wall_us
 
 WALL_US = 1_700_000_000_000_000
 HERE = Now(10.0, WALL_US)
@@ -69,34 +69,61 @@ def test_what_was_given_beyond_time_counts_where_replicas_take_it() -> None:
     time = declared()
     shown = ahead(60)
     stamps = [time.stamp(HERE, shown)]
-    for _ in range(COUNTERS + 1):
+    for _ in range(COUNTER_MAX + 2):
         stamps.append(time.stamp(HERE, shown, stamps[-1]))
     assert sorted(set(stamps)) == stamps
     assert wall_us(stamps[-1]) == wall_us(shown) + 1
 
 
 def test_a_batch_rises_though_the_clock_is_set_back_within_it() -> None:
-    """To a generation of lower counters, whose time has passed."""
+    """What follows has another site id, which must not be all that makes it higher."""
     time = declared()
-    time.stamp(Now(10.0, WALL_US + 3_600_000_000))
-    time.stamp(HERE)
-    later = Now(20.0, WALL_US + 4_000_000_000)
     shown = ahead(4060)
-    first = time.stamp(later, shown)
-    time.stamp(Now(20.0, WALL_US + 9_000_000_000))
-    second = time.stamp(later, shown, first)
-    assert (generation(first), generation(second)) == (1, 0)
-    assert first < second
-    assert wall_us(second) == wall_us(shown) + 1, "as replicas take it"
+    later = Now(20.0, WALL_US + 4_000_000_000)
+    stamps = [time.stamp(later, shown)]
+    for _ in range(12):
+        time.stamp(Now(20.0, WALL_US + 9_000_000_000))
+        stamps.append(time.stamp(later, shown, stamps[-1]))
+    assert sorted(set(stamps)) == stamps
+    assert len({site(stamp) for stamp in stamps}) == len(stamps)
+    assert wall_us(stamps[-1]) == wall_us(shown), "as replicas take it"
 
 
-@pytest.mark.parametrize(("seconds", "is_ahead"), [(2.2, False), (2.3, True)])
+@pytest.mark.parametrize(("seconds", "is_ahead"), [(2.2 + MARGIN_S, False), (2.21 + MARGIN_S, True)])
 def test_ahead_is_what_no_right_clock_would_have_stored(seconds: float, is_ahead: bool) -> None:
     time = declared()
     assert time.is_ahead(ahead(seconds), HERE) is is_ahead
     assert not time.is_any_ahead(HERE)
     time.witness(ahead(seconds), HERE)
     assert time.is_any_ahead(HERE) is is_ahead
+
+
+def test_what_a_replica_saw_far_ahead_counts_though_it_is_heard_of_late() -> None:
+    time = declared()
+    time.witness(ahead(1.5), HERE)
+    assert not time.is_any_ahead(HERE), "as near as what others wait for"
+    time.hear_of_ahead(ahead(1.5))
+    assert time.is_any_ahead(HERE)
+    assert time.is_any_ahead(Now(11.4, WALL_US + 1_400_000))
+    assert not time.is_any_ahead(Now(11.7, WALL_US + 1_700_000))
+
+
+def test_what_is_less_far_ahead_ends_no_look() -> None:
+    time = declared()
+    time.hear_of_ahead(ahead(60))
+    time.witness(ahead(10), HERE)
+    assert time.is_any_ahead(Now(40.0, WALL_US + 30_000_000))
+
+
+def test_what_is_stored_moves_no_stamp_before_the_bound_is_settled() -> None:
+    time = measuring()
+    time.measure("r1", WALL_US, HERE, HERE)
+    assert not time.is_settled(HERE)
+    time.witness(ahead(0.15), HERE)
+    assert time.stamp(HERE) < ahead(0.15)
+    time.measure("r2", WALL_US, HERE, HERE)
+    time.witness(ahead(0.15), HERE)
+    assert time.stamp(HERE) > ahead(0.15)
 
 
 def test_commit_wait_ends_a_microsecond_after_the_stamp_and_counts_the_drift() -> None:
@@ -131,6 +158,14 @@ def test_measured_time_is_gone_by_and_not_the_wall_clock() -> None:
 @pytest.mark.parametrize(("off_s", "is_near"), [(0.9, True), (1.1, False), (-1.1, False)])
 def test_a_replica_is_near_within_half_of_the_offset_that_is_accepted(off_s: float, is_near: bool) -> None:
     assert declared().is_near(wall_us(ahead(off_s)), HERE) is is_near
+
+
+def test_no_replica_is_near_whose_time_is_far_below_what_is_given_next() -> None:
+    """It would deny what is forwarded under such an id, and not say that it was never served."""
+    time = declared()
+    time.stamp(Now(11.0, WALL_US + 1_200_000))
+    assert not time.is_near(WALL_US, HERE)
+    assert time.is_near(WALL_US + 500_000, HERE)
 
 
 def test_what_was_stamped_while_time_was_wrong_keeps_no_stamp_ahead() -> None:
