@@ -1,0 +1,30 @@
+"""What a member tells whoever sends it a batch, beside the replies."""
+
+import asyncio
+from pathlib import Path
+
+from quorate.adts.log import Entry
+from quorate.api_specs.messages import Append, Collect
+from quorate.replica.data_folder.identity import open_folder
+from quorate.replica.service.member import Member
+from quorate.timestamps.timestamp import ZERO, make
+from tests.unit.replica.conftest import one_replica
+
+NOW_US = 1_700_000_000_000_000
+
+
+async def test_what_was_stored_while_clocks_were_ahead_is_told_though_nobody_asked_meanwhile(
+    tmp_path: Path,
+) -> None:
+    """It is noted when the others are told how far the store has come, which is every two seconds."""
+    document, clock_us = one_replica(), NOW_US + 60_000_000
+    member = Member(document, "r1", open_folder(tmp_path / "r1", document, "r1"), wall_us=lambda: clock_us)
+    far = make(clock_us, 0, "a")
+    assert (await member.answer([Append("queue/q", (Entry("e", far, '"x"'),))])).ahead == ZERO
+    clock_us = NOW_US
+    await member.announcement()
+    clock_us = NOW_US + 58_500_000
+    assert (await member.answer([Collect("register/other")])).ahead == far
+    clock_us = NOW_US + 63_000_000
+    assert (await member.answer([Collect("register/other")])).ahead == ZERO
+    await asyncio.to_thread(member.close)
