@@ -3,7 +3,7 @@
 import asyncio
 from pathlib import Path
 
-from quorate.adts.log import Entry
+from quorate.adts.log import Entry, Value
 from quorate.api_specs.messages import Append, Collect
 from quorate.replica.data_folder.identity import open_folder
 from quorate.replica.service.member import Member
@@ -20,7 +20,7 @@ async def test_what_was_stored_while_clocks_were_ahead_is_told_though_nobody_ask
     document, clock_us = one_replica(), NOW_US + 60_000_000
     member = Member(document, "r1", open_folder(tmp_path / "r1", document, "r1"), wall_us=lambda: clock_us)
     far = make(clock_us, 0, "a")
-    assert (await member.answer([Append("queue/q", (Entry("e", far, '"x"'),))])).ahead == ZERO
+    assert (await member.answer([Append("queue/q", (Entry("e", far, Value('"x"')),))])).ahead == ZERO
     clock_us = NOW_US
     await member.announcement()
     clock_us = NOW_US + 58_500_000
