@@ -13,7 +13,7 @@ from concurrent.futures import CancelledError, Future
 from typing import Any, ClassVar, Concatenate, Final, ParamSpec, Self, TypeVar, cast
 
 from ...api_specs.cluster import ClusterDocument
-from ..errors import Closed, OutcomeUnknown
+from ..errors import BadInput, Closed, OutcomeUnknown
 from ..protocol.core.counters import FrontEndCounts
 from .background_loop import enter, new_loop
 from .call_reports import Observer
@@ -58,6 +58,9 @@ class _Engine:
 
     def wait(self, work: Coroutine[Any, Any, Result], timeout_s: float) -> Result:
         """The result of a coroutine on the loop. Whatever ends the wait early cancels the coroutine."""
+        if threading.current_thread() is self._thread:
+            work.close()
+            raise BadInput("an observer runs in the client's own thread: call this client from another one")
         with self._gate:  # what is submitted before the loop stops is at least cancelled, never forgotten
             if self._is_stopped:
                 work.close()

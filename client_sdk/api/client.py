@@ -13,7 +13,7 @@ from typing import Any, Final, Self, TypeVar
 from ...adts.log import Value
 from ...api_specs.cluster import ClusterDocument
 from ...api_specs.limits import Limits
-from ..errors import BadInput, Unavailable, error_of
+from ..errors import BadInput, Closed, Unavailable, error_of
 from ..protocol.core.counters import FrontEndCounts
 from ..protocol.core.values import Failed, Operation, Outcome
 from ..transport.driver import Driver
@@ -56,6 +56,7 @@ class AsyncClient:
         self._deadline_s: Final = deadline_s
         self._history: Final = history
         self._observers: Final[list[Observer]] = []
+        self._is_closed = False
         self.undelivered: Final = Undelivered()
         """What cancelled dequeues took: the next one of the same queue gets it."""
         self._home: Final = (os.getpid(), asyncio.get_running_loop())
@@ -108,6 +109,8 @@ class AsyncClient:
         limit_s = deadline_of(call, deadline_s, self._deadline_s, self.document.limits)
         if self._home != (os.getpid(), asyncio.get_running_loop()):
             raise BadInput("this client belongs to another event loop or process: connect again in this one")
+        if self._is_closed:  # Before its history is told, which is closed, too.
+            raise Closed("the client is closed: connect again", definite=True)
         if kept := await self._kept(call.operation, limit_s):
             return call.result(kept)
         recording = None if self._history is None else self._history.begin(call.told)
@@ -124,6 +127,7 @@ class AsyncClient:
 
     async def aclose(self) -> None:
         """Close connections and history; operations that still run raise Closed. Again is harmless."""
+        self._is_closed = True
         await self._driver.aclose()
         self.undelivered.close()
         if self._history is not None:

@@ -123,7 +123,10 @@ class StoredPart:
         """See Part. Where some store it and others have no room, these are asked again."""
         if self._stored and expired.limit is not None:
             return Alone(self._again)
-        return expired.outcome(is_unknown=is_at_large)
+        outcome, operation = expired.outcome(is_unknown=is_at_large), self.operation
+        if isinstance(operation, Invoke) and own_calls.is_to_be_decided(outcome):
+            return Alone(lambda task: own_calls.decided(operation, task, self._machine))
+        return outcome
 
     def _stored_by_quorum(self, now_s: float) -> Outcome | Alone:
         tell_complete(self.operation.object, (self._entry.t,), self._machine)
@@ -138,7 +141,7 @@ class StoredPart:
         except Expired as expired:
             return expired.outcome(is_unknown=True)
         if self._runs_log and isinstance(self.operation, Invoke):
-            own_calls.run_log(self.operation, task, self._machine)
+            yield from own_calls.run_log(self.operation, task, self._machine)
         return done
 
     def _again(self, task: Task) -> OutcomeSteps:

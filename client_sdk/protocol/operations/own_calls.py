@@ -19,8 +19,8 @@ from ....adts.types.catalogue import adt_of
 from ....api_specs.limits import STATE_BYTES_MAX
 from ....api_specs.problems import LIMITS
 from ....api_specs.values import is_deeper, text_bytes, work_bytes
-from ..core.rounds import Event, Task
-from ..core.values import Done, Invoke
+from ..core.rounds import Event, Resolved, Task
+from ..core.values import Done, Failed, Invoke, Outcome
 from ..decisions.idempotency import decision_id
 from ..decisions.own_transitions import result_bytes
 from ..decisions.transitions import FoldCommand, InvokeCommand
@@ -32,6 +32,8 @@ FOLD_EVERY: Final = 512
 """One in so many stored calls has the log's calls run, so that about as many lie there where nobody looks; of large ones,"""
 FOLD_BYTES: Final = 16 * 1024
 """as many as have so many bytes: whoever stores them learns how large the state is."""
+FOLD_WAIT_S: Final = 1.0
+"""So long the caller of that call waits for it: nobody stores calls for long more quickly than they are run. What is stored is done all the same."""
 STORED_BYTES_MAX: Final = 4096
 """Of a call that is stored, as `work_bytes` counts them: as a state has at most STATE_BYTES_MAX, many find room in it that nobody has run yet."""
 LOOK_ENTRIES: Final = 32
@@ -42,11 +44,18 @@ LOOK_BYTES_MAX: Final = 4096
 
 def invoke(operation: Invoke, task: Task, machine: Machine) -> OutcomeSteps:
     """The response of the class."""
-    name = operation.invocation.operation
     if (text := stored_text(operation, machine)) is not None:
-        return (yield from _store(operation, text, task, machine))
-    if _may_look(operation, machine) and (seen := (yield from _look(operation, task, machine))) is not None:
+        outcome = yield from _store(operation, text, task, machine)
+        if not is_to_be_decided(outcome):
+            return outcome
+    elif _may_look(operation, machine) and (seen := (yield from _look(operation, task, machine))) is not None:
         return seen
+    return (yield from decided(operation, task, machine))
+
+
+def decided(operation: Invoke, task: Task, machine: Machine) -> OutcomeSteps:
+    """The response by a decision."""
+    name = operation.invocation.operation
     command = InvokeCommand(operation.type, operation.invocation, decision_id(name, operation.key))
     try:
         verdict = yield from decide(operation.object, command, task, machine)
@@ -85,6 +94,11 @@ def stored_text(operation: Invoke, machine: Machine) -> Value | None:
     return text if is_small and not is_deeper(text.encode(), machine.limits.value_depth_max // 2) else None
 
 
+def is_to_be_decided(outcome: Outcome) -> bool:
+    """Whether replicas store no such call, for it may find no room in the state: who decides it knows."""
+    return isinstance(outcome, Failed) and outcome.definite and outcome.reason == "log-full"
+
+
 def stored_end(operation: Invoke) -> Done:
     """How a stored call ends."""
     return Done(Response(OK), f"{operation.invocation.operation}/{OK}", NOBODY)
@@ -95,9 +109,13 @@ def is_to_run_log(text: Value, machine: Machine) -> bool:
     return machine.random() < max(1 / FOLD_EVERY, text_bytes(text) / FOLD_BYTES)
 
 
-def run_log(operation: Invoke, task: Task, machine: Machine) -> None:
-    """Have the calls in the log run; nobody waits for that."""
+def run_log(operation: Invoke, task: Task, machine: Machine) -> Generator[float, Event, None]:
+    """Have the calls in the log run, and wait for that, but not for long."""
     machine.ask(operation.object, FoldCommand(operation.type), task)
+    until_s = min(task.deadline_s, task.now.mono_s + FOLD_WAIT_S)
+    while task.now.mono_s < until_s and not task.is_left:
+        if isinstance((yield until_s), Resolved):
+            return
 
 
 def _store(operation: Invoke, text: Value, task: Task, machine: Machine) -> OutcomeSteps:
@@ -106,7 +124,7 @@ def _store(operation: Invoke, text: Value, task: Task, machine: Machine) -> Outc
     outcome = yield from Blind(operation.object, task, machine).run((text,), done.event_class)
     if isinstance(outcome, Done):
         if is_to_run_log(text, machine):
-            run_log(operation, task, machine)
+            yield from run_log(operation, task, machine)
         return replace(outcome, result=done.result)
     return outcome
 

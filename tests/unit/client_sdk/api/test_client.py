@@ -206,6 +206,16 @@ async def test_connect_async_can_be_awaited_too(cluster: LoopbackCluster) -> Non
     assert caught.value.definite
 
 
+async def test_a_closed_client_with_a_history_says_so_too(cluster: LoopbackCluster, tmp_path: Path) -> None:
+    """The history was told first, and its file was closed."""
+    client = await connect_async(cluster.document, history=tmp_path / "h.jsonl")
+    await client.aclose()
+    with pytest.raises(Closed) as caught:
+        await client.queue("q").enqueue(1)
+    assert caught.value.definite
+    assert (tmp_path / "h.jsonl").read_text() == ""
+
+
 async def test_tasks_share_a_client(cluster: LoopbackCluster) -> None:
     async with connect_async(cluster.document) as client:
         queue = client.queue("q")
@@ -423,6 +433,16 @@ def test_close_ends_what_still_runs(cluster: LoopbackCluster) -> None:
         with pytest.raises(Closed) as caught:
             waiting.result(60)
     assert not caught.value.definite
+
+
+def test_an_observer_that_calls_its_own_client_is_refused_at_once(
+    client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It waited for the thread that it ran in, and so did the call that it was to hear of."""
+    client.on_finished(lambda *_: client.queue("heard").enqueue(1))
+    client.queue("q").enqueue(1)
+    assert "call this client from another" in caplog.text
+    assert client.queue("heard").size() == 0
 
 
 def test_observers_hear_of_every_outcome(client: Client) -> None:

@@ -7,12 +7,14 @@ import pytest
 from quorate.adts.log import Value
 from quorate.adts.plain_class import Json, PlainClass
 from quorate.adts.specification import Response
-from quorate.api_specs.limits import STATE_BYTES_MAX, Limits
+from quorate.api_specs.cluster import ClockSettings
+from quorate.api_specs.limits import STATE_BYTES_MAX, STORED_CALLS_BYTES_MAX, Limits
 from quorate.api_specs.messages import Accept, Append, Collect
 from quorate.client_sdk.protocol.core.values import Done, Failed, Invoke, Operation, Repair, Write
 from quorate.client_sdk.protocol.operations import own_calls
 from quorate.client_sdk.protocol.operations.own_calls import LOOK_BYTES_MAX, STORED_BYTES_MAX
-from tests.sim.schedules.hand import Hand
+from quorate.simulation.world.store import MemoryStore
+from tests.sim.schedules.hand import EXACT, Hand
 from tests.support.own_types import Basket, Cart
 
 
@@ -42,8 +44,8 @@ def call(operation: str, *args: Any, key: str = "") -> Invoke:
     return Invoke(OBJECT, CART, CART.call(operation, *args), key)
 
 
-def cluster() -> Hand:
-    return Hand({"Enq/Ok": (0, 2), "Deq/Ok": (2, 2)}, types={"cart": "shop:Cart"})
+def cluster(clock: ClockSettings = EXACT) -> Hand:
+    return Hand({"Enq/Ok": (0, 2), "Deq/Ok": (2, 2)}, types={"cart": "shop:Cart"}, clock=clock)
 
 
 def asked(hand: Hand, front: str, operation: Invoke) -> str:
@@ -122,6 +124,12 @@ BASKET = PlainClass(Basket)
 
 def put(*args: Any, key: str = "") -> Invoke:
     return Invoke(OBJECT, BASKET, BASKET.call("add", *args), key)
+
+
+def arrive_clocks(hand: Hand, front: str) -> None:
+    """The front end that measures its clock asks for the replicas' first."""
+    while not any(isinstance(packet.send.request, Append) for packet in hand.packets):
+        hand.carry(front, *ALL)
 
 
 def state_at(hand: Hand, replica: str) -> str | None:
@@ -293,15 +301,85 @@ def test_who_waits_in_vain_is_told_of_the_stored_calls_that_run_first() -> None:
     assert "; calls that were stored run first, 3 at least" in failed.detail
 
 
-def test_a_log_that_nobody_looks_at_is_run_by_those_who_fill_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody waits for that."""
+@pytest.mark.parametrize("front_end_error_s", [None, 0.0], ids=["alone", "in a round"])
+def test_a_log_that_nobody_looks_at_is_run_by_those_who_fill_it(
+    front_end_error_s: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They wait for it: programs that stored one call each ended before, and nothing was ever run."""
+    monkeypatch.setattr(own_calls, "FOLD_EVERY", 1)
+    hand = cluster(ClockSettings(front_end_error_s=front_end_error_s))
+    hand.start("f1", put("a"), "put")
+    arrive_clocks(hand, "f1")
+    hand.carry("f1", "r1", "r2")
+    assert "put" not in hand.outcomes
+    hand.settle()
+    assert state_at(hand, "r1") == '{"state":{"items":{"a":1}},"version":1}'
+    assert isinstance(hand.outcomes["put"], Done)
+
+
+def test_what_is_stored_is_done_though_nobody_can_decide(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(own_calls, "FOLD_EVERY", 1)
     hand = cluster()
     hand.start("f1", put("a"), "put")
     hand.carry("f1", "r1", "r2")
-    assert "put" in hand.outcomes
+    stored_us = hand.now_us
+    while "put" not in hand.outcomes:
+        hand.drop("f1")
+        hand.sleep()
+    assert isinstance(hand.outcomes["put"], Done)
+    assert hand.now_us - stored_us == pytest.approx(own_calls.FOLD_WAIT_S * 1e6, abs=1000)
+
+
+@pytest.mark.parametrize("front_end_error_s", [None, 0.0], ids=["alone", "in a round"])
+def test_whoever_does_not_know_how_large_the_state_is_makes_it_no_larger_than_it_may_be(
+    front_end_error_s: float | None,
+) -> None:
+    """2,500 calls of 1 KB, each of a new front end, were all stored: the state was too large for anybody to look at."""
+    hand = cluster(ClockSettings(front_end_error_s=front_end_error_s))
+    hand.ask("f0", call("fill", STATE_BYTES_MAX - 5000))
+    hand.ask("f1", put("a" * 3000))
+    hand.ask("f2", call("keep", "x", key="k"))
+    before = len(state_at(hand, "r1") or "")
+    assert before > STATE_BYTES_MAX - 2500
+    hand.start("f3", put("b" * 3000), "put")
     hand.settle()
-    assert state_at(hand, "r1") == '{"state":{"items":{"a":1}},"version":1}'
+    failed = hand.outcomes["put"]
+    assert isinstance(failed, Failed)
+    assert (failed.reason, failed.definite) == ("refused", True)
+    assert "keep less in one object" in failed.detail
+    assert hand.ask("f4", put("c")) == Response("Ok"), "it has room for this one"
+    assert len(state_at(hand, "r1") or "") == before
+
+
+def test_so_many_calls_are_stored_as_make_no_state_that_is_too_large_though_nobody_runs_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Twenty programs stored 4 MB of calls in 25 s, for all decisions on the object were late."""
+    monkeypatch.setattr(own_calls, "is_to_run_log", lambda _text, _machine: False)
+    hand, text = cluster(), "x" * 3900
+    numbers = range(STORED_CALLS_BYTES_MAX // 3900 + 10)
+    for number in numbers:
+        hand.start(f"f{number}", put(f"{number}{text}"), f"put {number}")
+        hand.settle()
+    outcomes = [hand.outcomes[f"put {number}"] for number in numbers]
+    is_done = [isinstance(outcome, Done) for outcome in outcomes]
+    assert is_done == sorted(is_done, reverse=True)
+    assert 120 < sum(is_done) < len(numbers)
+    assert all("keep less in one object" in each.detail for each in outcomes if isinstance(each, Failed))
+    assert len(state_at(hand, "r1") or "") < STORED_CALLS_BYTES_MAX
+    assert len(hand.ask("f", call("content")).results[0].text) > STATE_BYTES_MAX, (
+        "and whoever looks is answered"
+    )
+
+
+def test_a_call_that_some_replicas_store_is_stored_by_those_too_which_know_that_the_state_is_full() -> None:
+    """Else its outcome would be unknown."""
+    hand = cluster()
+    hand.ask("f0", call("fill", STATE_BYTES_MAX - 100))
+    hand.replicas["r3"].store = MemoryStore()
+    hand.start("f1", put("b" * 3000), "put")
+    hand.settle()
+    assert isinstance(hand.outcomes["put"], Done)
 
 
 def test_who_decides_is_not_held_up_by_those_who_store() -> None:
