@@ -3,11 +3,14 @@
 A command that carries a key is decided by the front end that was called, and by no other: see `ForwardedRequest`.
 """
 
-from typing import Literal
+from typing import Final, Literal
 
 from msgspec import Struct
 
 from ..adts.log import Value
+
+IDEMPOTENCY_KEY_PATTERN: Final = r"[\x21-\x7e]{1,200}"
+"""Printable ASCII without spaces: what a header holds as it is."""
 
 
 class DequeueCommand(Struct, frozen=True, tag="dequeue", omit_defaults=True, forbid_unknown_fields=True):

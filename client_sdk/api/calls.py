@@ -3,6 +3,7 @@
 Owns the checks of arguments, too: everything wrong with one is BadInput. Must not know how operations are run.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Generic, TypeVar
 
@@ -11,6 +12,7 @@ from msgspec import Struct
 from ...adts.log import Value
 from ...adts.plain_class import PlainClass
 from ...adts.types.catalogue import BadName, check_name, is_object_name, object_name
+from ...api_specs.commands import IDEMPOTENCY_KEY_PATTERN
 from ...api_specs.limits import DELAY_S_MAX, Limits
 from ...api_specs.values import BadValue, from_value, to_value
 from ..errors import BadInput
@@ -19,6 +21,7 @@ from ..protocol.core.values import Operation, Read, Repair, Spans
 Result = TypeVar("Result")
 
 NULL: Final = Value("null")
+_KEY: Final = re.compile(IDEMPOTENCY_KEY_PATTERN)
 UNBOUNDED: Final = Limits(value_bytes_max=1 << 62, value_depth_max=1 << 20)
 """For values that the service itself put together, out of values within the limits."""
 
@@ -160,7 +163,17 @@ def checked_name(name: str, what: str = "name") -> str:
 
 def checked_key(idempotency_key: str | None) -> str:
     """The key, empty for none; BadInput when it is not allowed."""
-    return "" if idempotency_key is None else checked_name(idempotency_key, "idempotency key")
+    if idempotency_key is None:
+        return ""
+    if not isinstance(idempotency_key, str):
+        raise BadInput(
+            f"the idempotency key {idempotency_key!r} is of type {type(idempotency_key).__name__}: write it as a text"
+        )
+    if not _KEY.fullmatch(idempotency_key):
+        raise BadInput(
+            f"the idempotency key {idempotency_key[:80]!r} is not allowed: use 1 to 200 printable characters of ASCII, and no space"
+        )
+    return idempotency_key
 
 
 def checked_value(value: Any, limits: Limits) -> Value:

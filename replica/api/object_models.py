@@ -261,6 +261,3 @@ class ReplicaStatus(BaseModel):
         description="Types of your own whose calls cannot be run here over HTTP, and why", examples=[{}]
     )
     reasons: list[str] = Field(description="Why it cannot vote now; empty when it can", examples=[[]])
-
-
-IDEMPOTENCY_KEY_PATTERN: Final = r"^[\x21-\x7e]{1,200}$"

@@ -13,6 +13,7 @@ from starlette.requests import Request
 
 from ...adts.log import Value
 from ...adts.types.catalogue import NAME_PATTERN
+from ...api_specs.commands import IDEMPOTENCY_KEY_PATTERN
 from ...api_specs.limits import AHEAD_BYTES_MAX, COUNTS_MAX, LISTINGS_MAX, PLACES_MAX, Limits
 from ...api_specs.values import BadValue, json_to_value
 from ...client_sdk.protocol.core.counters import Counts
@@ -37,7 +38,6 @@ from ..http.fair_queue import FairQueue, Slots
 from ..http.large_bodies import CLOCK, asked_at, is_unheard, turn
 from ..http.problems import Refusal, refusal_of
 from ..http.routers import of_application
-from . import object_models as models
 from .answers import length_of
 
 DEADLINE_S: Final = 5.0
@@ -73,7 +73,7 @@ IdempotencyKey = Annotated[
     str | None,
     Header(
         alias="Idempotency-Key",
-        pattern=models.IDEMPOTENCY_KEY_PATTERN,
+        pattern=f"^{IDEMPOTENCY_KEY_PATTERN}$",
         examples=["order-4711"],
         description="A repeat with the same key, within the retry window, is not done again: what took effect is answered again",
     ),

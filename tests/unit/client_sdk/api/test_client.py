@@ -216,6 +216,20 @@ async def test_a_closed_client_with_a_history_says_so_too(cluster: LoopbackClust
     assert (tmp_path / "h.jsonl").read_text() == ""
 
 
+@pytest.mark.parametrize("key", ['"quoted"', "%41", "a,b", "'", "../x", "~" * 200])
+def test_a_key_that_rest_takes_is_taken(client: Client, key: str) -> None:
+    """Else what was asked over REST could not be repeated from Python."""
+    for _ in range(2):
+        client.queue("q").enqueue(1, idempotency_key=key)
+    assert client.queue("q").size() == 1
+
+
+@pytest.mark.parametrize("key", ["", "a b", "é", "a\n", "x" * 201])
+def test_no_other_key_is(client: Client, key: str) -> None:
+    with pytest.raises(BadInput, match="printable"):
+        client.queue("q").enqueue(1, idempotency_key=key)
+
+
 async def test_tasks_share_a_client(cluster: LoopbackCluster) -> None:
     async with connect_async(cluster.document) as client:
         queue = client.queue("q")
