@@ -241,7 +241,7 @@ class Member:
         replies: list[Reply] = []
         now_us, mono_s, budget = self.wall_us(), self._mono_s(), Budget(self._bounds.page_bytes_max)
         self._ages.look(store, mono_s)
-        self._ahead.look(store.highest, now_us)
+        self._ahead.look(store.highest, Now(mono_s, now_us))
         for request in requests:
             if budget.is_spent:
                 break
@@ -278,6 +278,7 @@ class Member:
             now = seen(known, announcement)
             if notes and now != known:
                 store.others.put_witness(announcement.replica, now)
+            self._ahead.look(store.highest, self.now())
             before = known or Witness("", ZERO)
             is_noted = notes and (now.store, now.born) == (announcement.store, announcement.born)
             refuses = (self.folder.lost or "") if self.folder.is_other else ""
@@ -293,7 +294,7 @@ class Member:
         """How far this replica's store has come, as is on disk; `is_first`: how far it had come when it was opened."""
 
         def come(store: Store) -> Timestamp:
-            self._ahead.look(store.highest, self.wall_us())
+            self._ahead.look(store.highest, self.now())
             return self.began if is_first else store.clock
 
         clock = await self.run(come)

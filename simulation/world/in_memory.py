@@ -14,6 +14,7 @@ from ...replica.protocol.ahead import Ahead
 from ...replica.protocol.capacity import beyond
 from ...replica.protocol.refusals import Bounds
 from ...replica.protocol.room import handle_within
+from ...timestamps.clock import Now
 from .store import MemoryStore
 
 UNBOUNDED: Final = Capacity()
@@ -70,7 +71,7 @@ class InMemoryReplica:
         if batch.cluster != self.document.hash:
             raise OtherCluster(f"replica {self.id} holds the cluster file {self.document.hash[:12]}")
         self._ages.look(self.store, mono_s)
-        self._ahead.look(self.store.highest, now_us)
+        self.look_ahead(now_us, mono_s)
         replies = tuple(
             [
                 self._ages.told(request, self._answer(request, now_us), self.store, mono_s)
@@ -80,6 +81,10 @@ class InMemoryReplica:
         self._ages.look(self.store, mono_s)
         ahead = self._ahead.told(now_us)
         return BatchReply(self.id, self.incarnation, self.store.clock, now_us, replies, ahead=ahead)
+
+    def look_ahead(self, now_us: int, mono_s: float) -> None:
+        """Note what stores hold ahead of time, as a replica does whenever it tells the others how far its store has come."""
+        self._ahead.look(self.store.highest, Now(mono_s, now_us))
 
     def tell(self, request: Request, now_us: int) -> Reply:
         """Handle and commit one request of another replica."""

@@ -131,6 +131,7 @@ class ReplicaNode(Stoppable):
         if self.is_up and other.is_up and not self.is_stopped and not other.is_stopped and not other._open:
             store = self.replica.store
             store.witnessed = max(store.witnessed, other.replica.store.clock)
+            self.replica.look_ahead(self.wall_us, self.clock.mono_s)
 
     def prune(self) -> None:
         """A round of the janitor, as the server has one now and then."""

@@ -25,6 +25,7 @@ from .context import (
     OperationFailed,
     OutcomeSteps,
     decide,
+    look_for_what_is_ahead,
     pause,
     read_clocks,
     tell_complete,
@@ -192,7 +193,7 @@ class Blind:
         if not self._machine.is_time_known():
             yield from read_clocks(self._name, self._task, self._machine, VoteCount(self._choice.votes, 1))
         if self._machine.is_any_ahead():
-            yield from read_clocks(
+            yield from look_for_what_is_ahead(
                 self._name, self._task, self._machine, Meeting(self._final, self._everyone)
             )
 

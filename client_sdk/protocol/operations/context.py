@@ -154,14 +154,26 @@ def read_clocks(name: str, task: Task, machine: Machine, needed: Quorum) -> Gene
 
     (Weaker replies than a Collect would do; this one asks for nothing.)
     """
-    known = machine.cache_of(name).ballot
-    round_ = Gathering(task, lambda _: Collect(name, known=known), machine.choice_of(name).votes)
+    round_ = _looking(name, task, machine)
     yield from round_.wait(lambda: needed.is_met_by(round_.replies))
     until_s = min(task.now.mono_s + SETTLE_S, (task.now.mono_s + task.deadline_s) / 2)
     everyone = machine.choice_of(name).votes.keys()
     yield from round_.wait(
         lambda: machine.is_time_known() or round_.replies.keys() | round_.troubles.keys() == everyone, until_s
     )
+
+
+def look_for_what_is_ahead(
+    name: str, task: Task, machine: Machine, needed: Quorum
+) -> Generator[float, Event, None]:
+    """Meet what so many replicas hold of the object, while some store holds timestamps that are far ahead of time."""
+    round_ = _looking(name, task, machine)
+    yield from round_.wait(lambda: not machine.is_any_ahead() or needed.is_met_by(round_.replies))
+
+
+def _looking(name: str, task: Task, machine: Machine) -> Gathering:
+    known = machine.cache_of(name).ballot
+    return Gathering(task, lambda _: Collect(name, known=known), machine.choice_of(name).votes)
 
 
 def pause(task: Task, until_s: float) -> Generator[float, Event, None]:

@@ -323,6 +323,12 @@ PLANTS: Final = (
         regressions.told_late_of_what_was_ahead,
     ),
     by_hand(
+        "looked-though-time-has-come",
+        clocks.look_though_time_has_come,
+        regressions.look_whose_reason_is_over,
+        "answers",
+    ),
+    by_hand(
         "set-back-without-a-look",
         clocks.look_only_for_what_is_far_ahead,
         regressions.clock_set_back_below_what_it_stored,

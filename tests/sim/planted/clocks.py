@@ -4,6 +4,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from quorate.client_sdk.protocol.core.time_now import TimeNow
+from quorate.client_sdk.protocol.operations import blind
+from quorate.client_sdk.protocol.operations.context import read_clocks
 from quorate.replica.protocol.ahead import Ahead
 from quorate.simulation.world.nodes import FrontNode
 from quorate.timestamps import timekeeping
@@ -126,6 +128,11 @@ def look_only_for_what_is_far_ahead() -> Planting:
 def told_only_while_it_is_far() -> Planting:
     """A replica does not say what its store held far ahead of time once that is nearer: who hears of it then cannot tell."""
     return patched(Ahead, told=lambda self, now_us: ZERO)
+
+
+def look_though_time_has_come() -> Planting:
+    """A blind operation goes on looking for what was far ahead of time though time has come there meanwhile."""
+    return patched(blind, look_for_what_is_ahead=read_clocks)
 
 
 class _Recalled(HybridClock):

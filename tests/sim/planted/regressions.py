@@ -181,6 +181,27 @@ def told_late_of_what_was_ahead() -> None:
     hand.judge()
 
 
+def look_whose_reason_is_over() -> None:
+    """(No seed.) x is enqueued at r1 while clocks are a minute ahead. They are set right. 58.5 s later r3 is down; f3 hears of x, and enqueues y. To
+    look for x it would need r3, but in 2 s time has come to x."""
+    hand = Played({"Enq/Ok": (0, 1), "Deq/Ok": (3, 1)}, clock=ClockSettings())
+    hand.wall_errors_us = dict.fromkeys(hand.replicas, 60_000_000)
+    hand.start("f1", Enqueue(QUEUE, (X,)), "x")
+    hand.go_until(Append, "f1", *hand.replicas)
+    hand.finish("x", "f1", "r1")
+    hand.drop("f1")
+    hand.wall_errors_us = {}
+    hand.forward_known("f2", Read("register/other"))
+    hand.sleep(58_500_000)
+    hand.at("f3", Read("register/other"), "r1", "r2")
+    begun_us = hand.now_us
+    hand.start("f3", Enqueue(QUEUE, (Y,)), "y")
+    hand.finish("y", "f3", "r1", "r2")
+    hand.must_have_taken(begun_us, 5_000_000)
+    hand.drop("f3")
+    hand.judge()
+
+
 def swap_at_one_replica_during_a_whole_read() -> None:
     """(Seed 1002738.) Put(v) has reached r1 only. An Items at r1 and r2 finds it there and writes it back. Meanwhile a swap
     to w, of the same front end, is accepted by r1 alone, so that what the front end knows of the key is newer than what
