@@ -62,7 +62,7 @@ def test_what_came_near_before_anybody_looked_again_is_noted() -> None:
 
 def test_small_steps_back_say_nothing() -> None:
     ahead = Ahead(CLOCK)
-    stored = make(NOW_US + 3_000_000, 0, "f1")
+    stored = make(NOW_US + 4_260_000, 0, "f1")
     ahead.look(stored, now(2_000_000, 50_000))
-    ahead.look(stored, now(3_900_000, 2_050_000))
-    assert ahead.told(NOW_US + 3_900_000) == ZERO
+    ahead.look(stored, now(3_950_000, 2_050_000))
+    assert ahead.told(NOW_US + 3_950_000) == ZERO

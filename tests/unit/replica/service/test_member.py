@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 
 from quorate.adts.log import Entry, Value
-from quorate.api_specs.messages import Append, Collect
+from quorate.api_specs.messages import Announcement, Append, Collect
 from quorate.replica.data_folder.identity import open_folder
 from quorate.replica.service.member import Member
 from quorate.timestamps.timestamp import ZERO, make
@@ -27,4 +27,14 @@ async def test_what_was_stored_while_clocks_were_ahead_is_told_though_nobody_ask
     assert (await member.answer([Collect("register/other")])).ahead == far
     clock_us = NOW_US + 63_000_000
     assert (await member.answer([Collect("register/other")])).ahead == ZERO
+    await asyncio.to_thread(member.close)
+
+
+async def test_what_another_store_holds_ahead_is_told_from_when_it_is_heard_of(tmp_path: Path) -> None:
+    """Whoever has heard from this replica alone must look, too."""
+    document = one_replica()
+    member = Member(document, "r1", open_folder(tmp_path / "r1", document, "r1"), wall_us=lambda: NOW_US)
+    far = make(NOW_US + 60_000_000, 0, "a")
+    await member.testify(Announcement(document.hash, "r2", "store", far))
+    assert (await member.answer([Collect("register/other")])).ahead == far
     await asyncio.to_thread(member.close)
