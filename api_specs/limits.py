@@ -34,9 +34,6 @@ DELAY_S_MAX: Final = 366 * 86400.0
 """How far ahead an item may be due, or expire."""
 STATE_BYTES_MAX: Final = 256 * 1024
 """The state of an object of a type of one's own: every change carries all of it."""
-STORED_CALLS_BYTES_MAX: Final = 2 * STATE_BYTES_MAX
-"""Of such a state and the stored calls that have not run, as one replica holds them. Others may hold some more: a state beyond the bound of a value
-would answer nobody."""
 SUMMARY_BYTES_MAX: Final = 2 * 1024 * 1024
 """What a decided state weighs besides its payloads, when it remembers, adopts and lends as much as it may: a message of the replica
 protocol has room for it beside a body."""

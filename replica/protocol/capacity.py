@@ -11,8 +11,7 @@ from typing import Final, Protocol
 from msgspec import Struct
 
 from ...adts.log import Summary
-from ...adts.types.catalogue import SPECIFICATIONS, adt_of
-from ...api_specs.limits import CAPACITY_ALARM, STATE_BYTES_MAX, STORED_CALLS_BYTES_MAX, Capacity
+from ...api_specs.limits import CAPACITY_ALARM, Capacity
 from ...api_specs.messages import (
     Accept,
     Append,
@@ -25,7 +24,6 @@ from ...api_specs.messages import (
     Row,
     Scan,
 )
-from ...api_specs.values import payload_bytes, text_bytes
 from ...gc.collection import ended_at
 from ...timestamps.timestamp import ZERO, Timestamp
 from .log import ObjectState
@@ -62,9 +60,6 @@ class Holds(Protocol):
 
     def length(self, name: str) -> int:
         """Rows of the object's log."""
-
-    def bytes_above(self, name: str, after: Timestamp) -> int:
-        """About how many bytes the values of the object's rows above `after` have."""
 
     def newest(self, name: str, after: Timestamp, limit: int) -> list[Row]:
         """The newest rows above `after`, at most `limit`."""
@@ -161,14 +156,10 @@ def _keeps(request: Accept | Collect | Commit) -> bool:
 
 
 def _refused_append(request: Append, store: Holds, capacity: Capacity) -> Refused | None:
-    use, known = store.use(), store.state(request.object)
+    use = store.use()
     problem = _refused_disk(use, capacity)
-    if problem is None:
-        problem = (
-            _refused_object(request.object, use, capacity.objects_max)
-            if known is None
-            else _refused_call(request, known, store)
-        )
+    if problem is None and store.state(request.object) is None:
+        problem = _refused_object(request.object, use, capacity.objects_max)
     length = store.length(request.object)
     if problem is None and length + len(request.entries) <= capacity.log_entries_max:
         return None
@@ -180,21 +171,6 @@ def _refused_append(request: Append, store: Holds, capacity: Capacity) -> Refuse
         )
     # A repeat of what is held gets its answer.
     return None if problem is None or store.stored(request.object, list(entries)) == entries else problem
-
-
-def _refused_call(request: Append, known: ObjectState, store: Holds) -> Refused | None:
-    """A stored call on an object of one's own type runs whatever the state has become by then: beyond its bound, and beyond that of a value
-    nobody could look any more. So it is left to a decision, which runs what is stored first, and knows whether there is room."""
-    if request.attempt != "first" or adt_of(request.object) in SPECIFICATIONS:
-        return None
-    state, size = text_bytes(known.summary.value or ""), payload_bytes(request.entries)
-    stored = store.bytes_above(request.object, known.summary.horizon)
-    if state + size <= STATE_BYTES_MAX and state + stored + size <= STORED_CALLS_BYTES_MAX:
-        return None
-    return Refused(
-        "log-full",
-        f"the state of {request.object} has {state} bytes, and {stored} bytes of stored calls have not run: its log takes no further calls",
-    )
 
 
 def _refused_object(name: str, use: Use, objects_max: int) -> Refused | None:

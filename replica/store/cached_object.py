@@ -22,11 +22,10 @@ class CachedObject:
 
     `recent` holds the timestamp of every row above `recent_above`, in order, so that the usual questions about the newest
     rows (whether a timestamp has one, which is the next below) need no query, and no walk. `arrived` is at or above the
-    arrival number of each row. `size` is what its state takes on disk, in bytes. `above`: of the rows above a timestamp, once somebody
-    asked, how many bytes their values have.
+    arrival number of each row. `size` is what its state takes on disk, in bytes.
     """
 
-    __slots__ = ("above", "arrived", "number", "recent", "recent_above", "size", "state")
+    __slots__ = ("arrived", "number", "recent", "recent_above", "size", "state")
 
     def __init__(
         self, number: int, state: ObjectState | None, recent_above: Timestamp, arrived: int = 0, size: int = 0
@@ -35,7 +34,6 @@ class CachedObject:
         self.arrived = arrived
         self.state = state
         self.size = size
-        self.above: tuple[Timestamp, int] | None = None
         self.recent: list[Timestamp] = []
         self.recent_above = recent_above
 

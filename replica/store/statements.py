@@ -138,7 +138,6 @@ MARK_COMPLETE: Final = (
 )
 DELETE_LOG: Final = "DELETE FROM rows WHERE object = ?"
 COUNT_LOG: Final = "SELECT count(*) FROM rows WHERE object = ?"
-BYTES_ABOVE: Final = "SELECT coalesce(sum(length(value)), 0) FROM rows WHERE object = ? AND t > ?"
 STORED: Final = f"SELECT t FROM rows WHERE {_LISTED}"
 WANTED: Final = f"SELECT {_OF_ROW} FROM rows WHERE {_LISTED} ORDER BY t"
 WANTED_NEWEST_FIRST: Final = f"{WANTED} DESC"
@@ -163,7 +162,7 @@ BELOW: Final = "SELECT max(t) FROM rows WHERE object = ? AND t < ?"
 _UPTO: Final = "FROM rows WHERE object = ? AND t <= ? AND arrival <= ?"
 NTH_UPTO: Final = f"SELECT t {_UPTO} ORDER BY t LIMIT 1 OFFSET ?"
 DELETE_UPTO: Final = f"DELETE {_UPTO}"
-NO_ROWS: Final = {LAST_ABOVE: ((None,),), BELOW: ((None,),), BYTES_ABOVE: ((0,),)}
+NO_ROWS: Final = {LAST_ABOVE: ((None,),), BELOW: ((None,),)}
 """The answers about an object without a log, where they are not simply empty."""
 
 ALL_EVENTS: Final = "SELECT object, t, event, sum FROM events"

@@ -192,13 +192,6 @@ class Store:
             known = self._use.counted(here.number, self._ask(statements.COUNT_LOG, here)[0][0])
         return known or 0
 
-    def bytes_above(self, name: str, after: Timestamp) -> int:
-        """About how many bytes the values of the object's rows above `after` have."""
-        here = self._object(name)
-        if here.above is None or here.above[0] != after:
-            here.above = after, self._ask(statements.BYTES_ABOVE, here, after)[0][0]
-        return here.above[1]
-
     def use(self) -> Use:
         """How much it holds."""
         return self._use.now()
@@ -281,9 +274,6 @@ class Store:
                 size += len(entry.value)
         self._note(max((entry.t for entry in entries), default=ZERO))
         self.rows_put += len(entries)
-        if here.above is not None:
-            after, known = here.above
-            here.above = after, known + sum(len(entry.value or "") for entry in entries if entry.t > after)
         self._use.put(here.number, len(entries), size)
         self._changed.note(here.number, name, self._arrival)
         here.arrived = self._arrival
@@ -377,7 +367,6 @@ class Store:
         deleted = self._database.write(statements.DELETE_UPTO, (here.number, last, by))
         self._use.deleted(here.number, deleted)
         self._objects.drop(here, last)
-        here.above = None
         return deleted, bool(cut)
 
     def commit(self) -> None:

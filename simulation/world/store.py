@@ -202,16 +202,6 @@ class MemoryStore:
         found = self._objects.get(name)
         return 0 if found is None else len(found.rows)
 
-    def bytes_above(self, name: str, after: Timestamp) -> int:
-        """See `quorate.replica.protocol.capacity.Holds`."""
-        found = self._objects.get(name)
-        above = (
-            ()
-            if found is None
-            else (found.rows[t][1] for t in found.order[bisect_right(found.order, after) :])
-        )
-        return sum(len(value) for value in map(value_in, above) if isinstance(value, str))
-
     def use(self) -> Use:
         """See `quorate.replica.protocol.capacity.Holds`."""
         known = [found for found in self._objects.values() if found.state is not None]

@@ -141,6 +141,11 @@ class LogCache:
         """Whether a quorum of `final` is known to store the entry."""
         return found.complete or final.is_met_by(found.holders)
 
+    @property
+    def is_met(self) -> bool:
+        """Whether some replica has told of the object."""
+        return bool(self._incarnations)
+
     def absorb(self, replica: str, incarnation: str, request: Request, reply: Reply) -> None:
         """Note what a reply shows. `request` is the one it answers."""
         if self._incarnations.setdefault(replica, incarnation) != incarnation:

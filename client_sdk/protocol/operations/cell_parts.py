@@ -36,8 +36,9 @@ def _stored_by(operation: Operation, machine: Machine) -> tuple[Value | None, Do
     """What a blind operation stores, and how it ends; None for another one."""
     if isinstance(operation, Write):
         return operation.value, Done(None, done_as(operation), NOBODY)
-    if isinstance(operation, Invoke) and (text := own_calls.stored_text(operation, machine)) is not None:
-        return text, own_calls.stored_end(operation)
+    if isinstance(operation, Invoke) and own_calls.is_state_met(operation, machine):
+        text = own_calls.stored_text(operation, machine)
+        return None if text is None else (text, own_calls.stored_end(operation))
     return None
 
 
@@ -123,10 +124,7 @@ class StoredPart:
         """See Part. Where some store it and others have no room, these are asked again."""
         if self._stored and expired.limit is not None:
             return Alone(self._again)
-        outcome, operation = expired.outcome(is_unknown=is_at_large), self.operation
-        if isinstance(operation, Invoke) and own_calls.is_to_be_decided(outcome):
-            return Alone(lambda task: own_calls.decided(operation, task, self._machine))
-        return outcome
+        return expired.outcome(is_unknown=is_at_large)
 
     def _stored_by_quorum(self, now_s: float) -> Outcome | Alone:
         tell_complete(self.operation.object, (self._entry.t,), self._machine)

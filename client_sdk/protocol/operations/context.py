@@ -154,7 +154,7 @@ def read_clocks(name: str, task: Task, machine: Machine, needed: Quorum) -> Gene
 
     (Weaker replies than a Collect would do; this one asks for nothing.)
     """
-    round_ = _looking(name, task, machine)
+    round_ = looking(name, task, machine)
     yield from round_.wait(lambda: needed.is_met_by(round_.replies))
     until_s = min(task.now.mono_s + SETTLE_S, (task.now.mono_s + task.deadline_s) / 2)
     everyone = machine.choice_of(name).votes.keys()
@@ -167,11 +167,12 @@ def look_for_what_is_ahead(
     name: str, task: Task, machine: Machine, needed: Quorum
 ) -> Generator[float, Event, None]:
     """Meet what so many replicas hold of the object, while some store holds timestamps that are far ahead of time."""
-    round_ = _looking(name, task, machine)
+    round_ = looking(name, task, machine)
     yield from round_.wait(lambda: not machine.is_any_ahead() or needed.is_met_by(round_.replies))
 
 
-def _looking(name: str, task: Task, machine: Machine) -> Gathering:
+def looking(name: str, task: Task, machine: Machine) -> Gathering:
+    """A round that asks for what is accepted of the object, and promises nothing."""
     known = machine.cache_of(name).ballot
     return Gathering(task, lambda _: Collect(name, known=known), machine.choice_of(name).votes)
 

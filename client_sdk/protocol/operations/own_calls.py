@@ -8,6 +8,7 @@ before it. Which operations change something is learnt: the first call of each l
 """
 
 from collections.abc import Generator
+from contextlib import suppress
 from typing import Final
 
 from msgspec.structs import replace
@@ -19,14 +20,15 @@ from ....adts.types.catalogue import adt_of
 from ....api_specs.limits import STATE_BYTES_MAX
 from ....api_specs.problems import LIMITS
 from ....api_specs.values import is_deeper, text_bytes, work_bytes
-from ..core.rounds import Event, Resolved, Task
-from ..core.values import Done, Failed, Invoke, Outcome
+from ....quorums.systems.tally import VoteCount
+from ..core.rounds import Event, Expired, Resolved, Task
+from ..core.values import Done, Invoke
 from ..decisions.idempotency import decision_id
 from ..decisions.own_transitions import result_bytes
 from ..decisions.transitions import FoldCommand, InvokeCommand
 from . import observe
 from .blind import NOBODY, Blind
-from .context import Machine, OperationFailed, OutcomeSteps, decide
+from .context import Machine, OperationFailed, OutcomeSteps, decide, looking, read_clocks
 
 FOLD_EVERY: Final = 512
 """One in so many stored calls has the log's calls run, so that about as many lie there where nobody looks; of large ones,"""
@@ -44,18 +46,17 @@ LOOK_BYTES_MAX: Final = 4096
 
 def invoke(operation: Invoke, task: Task, machine: Machine) -> OutcomeSteps:
     """The response of the class."""
-    if (text := stored_text(operation, machine)) is not None:
-        outcome = yield from _store(operation, text, task, machine)
-        if not is_to_be_decided(outcome):
-            return outcome
-    elif _may_look(operation, machine) and (seen := (yield from _look(operation, task, machine))) is not None:
-        return seen
-    return (yield from decided(operation, task, machine))
-
-
-def decided(operation: Invoke, task: Task, machine: Machine) -> OutcomeSteps:
-    """The response by a decision."""
     name = operation.invocation.operation
+    if stored_text(operation, machine) is not None and not is_state_met(operation, machine):
+        try:
+            votes = machine.choice_of(operation.object).votes
+            yield from read_clocks(operation.object, task, machine, VoteCount(votes, 1))
+        except Expired as expired:
+            return expired.outcome(is_unknown=False)
+    if (text := stored_text(operation, machine)) is not None:
+        return (yield from _store(operation, text, task, machine))
+    if _may_look(operation, machine) and (seen := (yield from _look(operation, task, machine))) is not None:
+        return seen
     command = InvokeCommand(operation.type, operation.invocation, decision_id(name, operation.key))
     try:
         verdict = yield from decide(operation.object, command, task, machine)
@@ -83,20 +84,22 @@ def _settled_look(operation: Invoke, task: Task, machine: Machine) -> Generator[
     return (yield from _look(operation, task, machine))
 
 
+def is_state_met(operation: Invoke, machine: Machine) -> bool:
+    """Whether some replica has told of the object: a front end that stores calls without knowing how large the state is may be one of many
+    that are gone after one call, and no call would ever be refused."""
+    return machine.cache_of(operation.object).is_met
+
+
 def stored_text(operation: Invoke, machine: Machine) -> Value | None:
     """The call as it is stored; None where it may not run later: not blind; under a key, which a decision remembers whichever callers have a
     class that says so; or large or nested deeply, or on a state that is large, as far as is known: there may be no room for it then."""
     if operation.key or operation.invocation.operation not in operation.type.blind:
         return None
     text = Value(call_text(operation.invocation))
-    room = STATE_BYTES_MAX - text_bytes(machine.cache_of(operation.object).summary.value or "")
+    most = min(STATE_BYTES_MAX, machine.limits.value_bytes_max // 2)
+    room = most - text_bytes(machine.cache_of(operation.object).summary.value or "")
     is_small = work_bytes(text) <= STORED_BYTES_MAX and text_bytes(text) <= room
     return text if is_small and not is_deeper(text.encode(), machine.limits.value_depth_max // 2) else None
-
-
-def is_to_be_decided(outcome: Outcome) -> bool:
-    """Whether replicas store no such call, for it may find no room in the state: who decides it knows."""
-    return isinstance(outcome, Failed) and outcome.definite and outcome.reason == "log-full"
 
 
 def stored_end(operation: Invoke) -> Done:
@@ -110,12 +113,15 @@ def is_to_run_log(text: Value, machine: Machine) -> bool:
 
 
 def run_log(operation: Invoke, task: Task, machine: Machine) -> Generator[float, Event, None]:
-    """Have the calls in the log run, and wait for that, but not for long."""
+    """Have the calls in the log run, and learn how large the state is then; wait for that, but not for long."""
     machine.ask(operation.object, FoldCommand(operation.type), task)
     until_s = min(task.deadline_s, task.now.mono_s + FOLD_WAIT_S)
     while task.now.mono_s < until_s and not task.is_left:
         if isinstance((yield until_s), Resolved):
-            return
+            break
+    with suppress(Expired):  # They may have been run by another front end, which did not tell.
+        round_ = looking(operation.object, task, machine)
+        yield from round_.wait(lambda: bool(round_.replies), until_s)
 
 
 def _store(operation: Invoke, text: Value, task: Task, machine: Machine) -> OutcomeSteps:

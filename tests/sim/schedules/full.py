@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from quorate.adts.log import Value
 from quorate.api_specs.cluster import ReplicaInfo, checked
 from quorate.api_specs.limits import Capacity
+from quorate.api_specs.messages import Append
 from quorate.client_sdk.protocol.core.values import (
     CollectTombstone,
     CompareAndSet,
@@ -95,6 +96,7 @@ def filled_beside_an_old_entry(
     decisions made, a tenth beyond their bound."""
     hand = Played(capacity=Capacity(objects_max=ROOM), types=types)
     hand.start("gone", lonely, "gone", is_noted=types is UNSET)
+    hand.go_until(Append, "gone", "r1")
     hand.reach("gone", "r1")
     hand.vanish("gone")
     hand.ask("f1", Write(LIVE, OLD))

@@ -46,10 +46,6 @@ FIXED = {
         limits.STATE_BYTES_MAX,
         "Bytes of the state of an object of a type of one's own, as JSON.",
     ),
-    "STORED_CALLS_BYTES_MAX": (
-        limits.STORED_CALLS_BYTES_MAX,
-        "Bytes of such a state, and of its stored calls that have not run, at which calls are no longer stored, but decided.",
-    ),
     "SUMMARY_BYTES_MAX": (
         limits.SUMMARY_BYTES_MAX,
         "Bytes of an object's decided state besides payloads: a message of the replica protocol may have so many more than a body.",

@@ -110,7 +110,6 @@ def seen(log: Any, read: tuple[Any, ...]) -> list[Any]:
         log.events(name),
         log.events(name, limit),
         log.newest(name, after, limit),
-        log.bytes_above(name, after),
         log.names(name[:3], "", limit),
         log.reservations(),
         [log.reservation(name, key) for key in "kK"],
@@ -284,19 +283,6 @@ def test_deleting_goes_up_to_the_limit_and_says_whether_rows_are_left(store: Sto
     assert store.delete_upto("queue/a", fifth, 3, ANY_ARRIVAL) == (0, False)
     assert [row.entry.t for row in store.rows("queue/a", ZERO, 99)] == sorted(TIMES)[5:]
     assert store.stored("queue/a", TIMES) == set(sorted(TIMES)[5:])
-
-
-def test_bytes_of_a_log_are_counted_as_it_grows_and_shrinks(store: Store) -> None:
-    times, size = sorted(TIMES), len(Value("1"))
-    put(store, times[0])
-    assert store.bytes_above("queue/a", ZERO) == size
-    for number, t in enumerate(times[1:], 2):
-        put(store, t)
-        assert store.bytes_above("queue/a", ZERO) == number * size
-    store.commit()
-    store.delete_upto("queue/a", times[4], 9, ANY_ARRIVAL)
-    assert store.bytes_above("queue/a", ZERO) == (len(times) - 5) * size
-    assert store.bytes_above("queue/a", times[-2]) == size
 
 
 def test_deleted_values_are_in_no_file_once_the_store_is_closed(tmp_path: Path) -> None:

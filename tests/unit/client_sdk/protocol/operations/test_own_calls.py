@@ -8,12 +8,11 @@ from quorate.adts.log import Value
 from quorate.adts.plain_class import Json, PlainClass
 from quorate.adts.specification import Response
 from quorate.api_specs.cluster import ClockSettings
-from quorate.api_specs.limits import STATE_BYTES_MAX, STORED_CALLS_BYTES_MAX, Limits
+from quorate.api_specs.limits import STATE_BYTES_MAX, Limits
 from quorate.api_specs.messages import Accept, Append, Collect
 from quorate.client_sdk.protocol.core.values import Done, Failed, Invoke, Operation, Repair, Write
 from quorate.client_sdk.protocol.operations import own_calls
 from quorate.client_sdk.protocol.operations.own_calls import LOOK_BYTES_MAX, STORED_BYTES_MAX
-from quorate.simulation.world.store import MemoryStore
 from tests.sim.schedules.hand import EXACT, Hand
 from tests.support.own_types import Basket, Cart
 
@@ -138,7 +137,11 @@ def state_at(hand: Hand, replica: str) -> str | None:
 
 
 def test_a_blind_call_is_stored_in_one_round_and_asks_nobody_first() -> None:
+    """But the first one of a front end, which asks any one replica how large the state is."""
     hand = cluster()
+    hand.start("f1", put("a"), "first")
+    hand.carry("f1", "r3")
+    hand.settle()
     hand.start("f1", put("a"), "put")
     assert [type(packet.send.request) for packet in hand.packets] == [Append] * 3
     hand.carry("f1", "r1")
@@ -320,6 +323,7 @@ def test_a_log_that_nobody_looks_at_is_run_by_those_who_fill_it(
 def test_what_is_stored_is_done_though_nobody_can_decide(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(own_calls, "FOLD_EVERY", 1)
     hand = cluster()
+    hand.ask("f1", call("content"))
     hand.start("f1", put("a"), "put")
     hand.carry("f1", "r1", "r2")
     stored_us = hand.now_us
@@ -349,37 +353,6 @@ def test_whoever_does_not_know_how_large_the_state_is_makes_it_no_larger_than_it
     assert "keep less in one object" in failed.detail
     assert hand.ask("f4", put("c")) == Response("Ok"), "it has room for this one"
     assert len(state_at(hand, "r1") or "") == before
-
-
-def test_so_many_calls_are_stored_as_make_no_state_that_is_too_large_though_nobody_runs_them(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Twenty programs stored 4 MB of calls in 25 s, for all decisions on the object were late."""
-    monkeypatch.setattr(own_calls, "is_to_run_log", lambda _text, _machine: False)
-    hand, text = cluster(), "x" * 3900
-    numbers = range(STORED_CALLS_BYTES_MAX // 3900 + 10)
-    for number in numbers:
-        hand.start(f"f{number}", put(f"{number}{text}"), f"put {number}")
-        hand.settle()
-    outcomes = [hand.outcomes[f"put {number}"] for number in numbers]
-    is_done = [isinstance(outcome, Done) for outcome in outcomes]
-    assert is_done == sorted(is_done, reverse=True)
-    assert 120 < sum(is_done) < len(numbers)
-    assert all("keep less in one object" in each.detail for each in outcomes if isinstance(each, Failed))
-    assert len(state_at(hand, "r1") or "") < STORED_CALLS_BYTES_MAX
-    assert len(hand.ask("f", call("content")).results[0].text) > STATE_BYTES_MAX, (
-        "and whoever looks is answered"
-    )
-
-
-def test_a_call_that_some_replicas_store_is_stored_by_those_too_which_know_that_the_state_is_full() -> None:
-    """Else its outcome would be unknown."""
-    hand = cluster()
-    hand.ask("f0", call("fill", STATE_BYTES_MAX - 100))
-    hand.replicas["r3"].store = MemoryStore()
-    hand.start("f1", put("b" * 3000), "put")
-    hand.settle()
-    assert isinstance(hand.outcomes["put"], Done)
 
 
 def test_who_decides_is_not_held_up_by_those_who_store() -> None:
