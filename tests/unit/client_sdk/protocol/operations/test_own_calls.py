@@ -10,7 +10,10 @@ from quorate.adts.specification import Response
 from quorate.api_specs.cluster import ClockSettings
 from quorate.api_specs.limits import STATE_BYTES_MAX, Limits
 from quorate.api_specs.messages import Accept, Append, Collect
+from quorate.client_sdk.protocol.core.rounds import Resolved, Task
 from quorate.client_sdk.protocol.core.values import Done, Failed, Invoke, Operation, Repair, Write
+from quorate.client_sdk.protocol.decisions.transitions import Command, FoldCommand
+from quorate.client_sdk.protocol.front_end import FrontEnd
 from quorate.client_sdk.protocol.operations import own_calls
 from quorate.client_sdk.protocol.operations.own_calls import LOOK_BYTES_MAX, STORED_BYTES_MAX
 from tests.sim.schedules.hand import EXACT, Hand
@@ -353,6 +356,36 @@ def test_whoever_does_not_know_how_large_the_state_is_makes_it_no_larger_than_it
     assert "keep less in one object" in failed.detail
     assert hand.ask("f4", put("c")) == Response("Ok"), "it has room for this one"
     assert len(state_at(hand, "r1") or "") == before
+
+
+def test_who_had_the_calls_run_by_another_front_end_learns_the_state_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    right = FrontEnd.ask
+
+    def ask(self: FrontEnd, name: str, command: Command, task: Task, **how: bool) -> Any:
+        """As a coordinator does, which tells only that they have run."""
+        if not isinstance(command, FoldCommand):
+            return right(self, name, command, task, **how)
+        return self._post(task, Resolved(None))
+
+    monkeypatch.setattr(FrontEnd, "ask", ask)
+    monkeypatch.setattr(own_calls, "FOLD_EVERY", 1)
+    hand = cluster()
+    hand.ask("f1", put("a"))
+    hand.ask("f0", call("fill", STATE_BYTES_MAX - 200))
+    assert hand.ask("f1", put("b")) == Response("Ok"), "it does not know yet"
+    hand.start("f1", put("c" * 300), "put")
+    hand.settle()
+    assert isinstance(failed := hand.outcomes["put"], Failed)
+    assert "keep less in one object" in failed.detail
+
+
+def test_where_values_are_small_so_are_states_for_which_calls_are_stored() -> None:
+    choice = {"Enq/Ok": (0, 2), "Deq/Ok": (2, 2)}
+    hand = Hand(choice, types={"cart": "shop:Cart"}, limits=Limits(value_bytes_max=65_536))
+    hand.ask("f1", call("fill", 33_000))
+    assert asked(hand, "f1", put("x")) == "promise"
 
 
 def test_who_decides_is_not_held_up_by_those_who_store() -> None:
