@@ -1,7 +1,7 @@
 """Whether stores hold timestamps that were given while clocks were ahead (docs/explanation/clocks.md, "After clocks were wrong"). Pure.
 
-Owns what a replica tells of it. In the last seconds before time comes to such a timestamp it is as near as any. A front end that hears of
-it only then could not tell it from those that others wait for. So the replica, which saw it far ahead, says that it was.
+Owns what a replica tells front ends about that. In the last seconds before time reaches such a timestamp, it looks like one that its
+writer waits for (commit wait), and a front end would not look for it. So a replica that saw it far ahead says so.
 """
 
 from typing import Final

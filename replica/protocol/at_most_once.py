@@ -1,10 +1,10 @@
 """Which requests of other front ends a replica's own front end serves (`quorate.api_specs.messages.ForwardedRequest`). Pure.
 
 Owns the rule "once at most". A forwarded request names the incarnation that may serve it, and this one remembers the ids that it
-has met. Those that were met longest ago it forgets, and of their sender nothing that is not above them is served any more: so a
-copy that arrives late is refused, whatever clocks do, and no sender's ids stand in the way of another's. A front end whose clock was
-set back counts as another sender. What is refused here may be such a copy: the refusal is never
-definite. (By the clock it refuses, too, what was asked long ago, since nobody waits for it any more.)
+has met. It forgets the oldest first. Of a sender whose ids it forgot, it serves nothing at or below the highest of them: so a copy
+that arrives late is refused, whatever clocks do, and no sender's ids refuse another's. A front end whose clock was set back counts
+as another sender. What is refused here may be a copy, so the refusal is never definite. (By the clock it refuses, too, what was
+asked long ago, since nobody waits for it any more.)
 """
 
 from collections import OrderedDict

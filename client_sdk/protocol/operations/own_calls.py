@@ -35,7 +35,7 @@ FOLD_EVERY: Final = 512
 FOLD_BYTES: Final = 16 * 1024
 """as many as have so many bytes: whoever stores them learns how large the state is."""
 FOLD_WAIT_S: Final = 1.0
-"""So long the caller of that call waits for it: nobody stores calls for long more quickly than they are run. What is stored is done all the same."""
+"""Its caller waits for the run, at most so long: else calls would be stored more quickly than they are run. The call is done in any case."""
 STORED_BYTES_MAX: Final = 4096
 """Of a call that is stored, as `work_bytes` counts them: as a state has at most STATE_BYTES_MAX, many find room in it that nobody has run yet."""
 LOOK_ENTRIES: Final = 32
@@ -85,8 +85,8 @@ def _settled_look(operation: Invoke, task: Task, machine: Machine) -> Generator[
 
 
 def is_state_met(operation: Invoke, machine: Machine) -> bool:
-    """Whether some replica has told of the object: a front end that stores calls without knowing how large the state is may be one of many
-    that are gone after one call, and no call would ever be refused."""
+    """Whether some replica has told of the object. A front end that does not know the state stores calls for which there is no room; many that
+    end after one call would fill the object."""
     return machine.cache_of(operation.object).is_met
 
 

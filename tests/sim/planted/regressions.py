@@ -72,16 +72,22 @@ def clocks_that_were_set_back() -> None:
     hand.judge()
 
 
-def clocks_that_were_set_back_without_reading() -> None:
-    """(No seed.) x is enqueued at r1, while the replicas' clocks are a minute ahead; a value is written at r1 and r2, and a key put.
-    The clocks are set right. A front end that knows of it from another object only enqueues y at r2, having looked where x
-    may be, and writes and deletes: none of it may come before what was there, nor wait for a minute."""
+def stored_at_r1_while_clocks_are_ahead() -> Played:
+    """x is enqueued at r1 alone, where one replica is enough; the replicas' clocks are a minute ahead."""
     hand = Played({"Enq/Ok": (0, 1), "Deq/Ok": (3, 1)}, clock=ClockSettings())
     hand.wall_errors_us = dict.fromkeys(hand.replicas, 60_000_000)
     hand.start("f1", Enqueue(QUEUE, (X,)), "x")
     hand.go_until(Append, "f1", *hand.replicas)
     hand.finish("x", "f1", "r1")
     hand.drop("f1")
+    return hand
+
+
+def clocks_that_were_set_back_without_reading() -> None:
+    """(No seed.) x is enqueued at r1, while the replicas' clocks are a minute ahead; a value is written at r1 and r2, and a key put.
+    The clocks are set right. A front end that knows of it from another object only enqueues y at r2, having looked where x
+    may be, and writes and deletes: none of it may come before what was there, nor wait for a minute."""
+    hand = stored_at_r1_while_clocks_are_ahead()
     for operation in (Write(REGISTER, X), Write(KEY, X)):
         hand.forward_known("f1", operation)
     hand.wall_errors_us = {}
@@ -162,12 +168,7 @@ def just_before_time_comes_to_what_was_ahead() -> None:
 def told_late_of_what_was_ahead() -> None:
     """(No seed.) x is enqueued at r1, and a value written, while clocks are a minute ahead. They are set right, and f2 reads a register. f3
     begins 58.5 s later: x is 1.5 s ahead when it hears of it first. It enqueues y at r2, and writes."""
-    hand = Played({"Enq/Ok": (0, 1), "Deq/Ok": (3, 1)}, clock=ClockSettings())
-    hand.wall_errors_us = dict.fromkeys(hand.replicas, 60_000_000)
-    hand.start("f1", Enqueue(QUEUE, (X,)), "x")
-    hand.go_until(Append, "f1", *hand.replicas)
-    hand.finish("x", "f1", "r1")
-    hand.drop("f1")
+    hand = stored_at_r1_while_clocks_are_ahead()
     hand.forward_known("f1", Write(REGISTER, X))
     hand.wall_errors_us = {}
     hand.forward_known("f2", Read("register/other"))
@@ -184,12 +185,7 @@ def told_late_of_what_was_ahead() -> None:
 def look_whose_reason_is_over() -> None:
     """(No seed.) x is enqueued at r1 while clocks are a minute ahead. They are set right. 58.5 s later r3 is down; f3 hears of x, and enqueues y. To
     look for x it would need r3, but in 2 s time has come to x."""
-    hand = Played({"Enq/Ok": (0, 1), "Deq/Ok": (3, 1)}, clock=ClockSettings())
-    hand.wall_errors_us = dict.fromkeys(hand.replicas, 60_000_000)
-    hand.start("f1", Enqueue(QUEUE, (X,)), "x")
-    hand.go_until(Append, "f1", *hand.replicas)
-    hand.finish("x", "f1", "r1")
-    hand.drop("f1")
+    hand = stored_at_r1_while_clocks_are_ahead()
     hand.wall_errors_us = {}
     hand.forward_known("f2", Read("register/other"))
     hand.sleep(58_500_000)
