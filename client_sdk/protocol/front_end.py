@@ -72,7 +72,7 @@ class FrontEnd(TimeNow):
         self._proposers: dict[str, Proposer] = {}
         self._tasks: dict[int, Task] = {}
         self.pacing: Final = Pacing(self._tasks)
-        self.places = Places(self._wake)
+        self.places = Places(self.wake)
         self.work = Work()
         self.walks: Final[list[Task]] = []
         self.changing: Final[set[tuple[str, str]]] = set()
@@ -230,7 +230,7 @@ class FrontEnd(TimeNow):
         for dropped in (self._ready, self._wakes, self._sends, self._finished, self.walks):
             dropped.clear()
         self._forwarded.forget()
-        self.places = Places(self._wake)
+        self.places = Places(self.wake)
         self.work = Work()
 
     # What operations and proposers ask for (their Machine protocols).
@@ -326,6 +326,10 @@ class FrontEnd(TimeNow):
         """Tell a task what its proposer says."""
         self._post(asked.task, Resolved(verdict))
 
+    def wake(self, task: Task) -> None:
+        """Let the task look whether what it waits for has come."""
+        self._post(task, None)
+
     @property
     def limits(self) -> Limits:
         """The cluster file's limits."""
@@ -373,9 +377,6 @@ class FrontEnd(TimeNow):
         if task.number in self._tasks:
             task.inbox.append(event)
             self._ready.append(task)
-
-    def _wake(self, task: Task) -> None:
-        self._post(task, None)
 
     def _effects(self) -> Effects:
         """Run all that can go on, and deliver what came of it."""
@@ -442,6 +443,9 @@ class FrontEnd(TimeNow):
         cache = self._caches.held(getattr(request, "object", ""))
         if cache is not None:
             cache.absorb(replica, incarnation, request, reply)
+            for task in cache.strangers:
+                self.wake(task)
+            cache.strangers.clear()
             if cache.taken:
                 self._caches.count(cache)
 

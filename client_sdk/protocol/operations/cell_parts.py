@@ -36,7 +36,7 @@ def _stored_by(operation: Operation, machine: Machine) -> tuple[Value | None, Do
     """What a blind operation stores, and how it ends; None for another one."""
     if isinstance(operation, Write):
         return operation.value, Done(None, done_as(operation), NOBODY)
-    if isinstance(operation, Invoke) and own_calls.is_state_met(operation, machine):
+    if isinstance(operation, Invoke) and machine.cache_of(operation.object).is_met:
         text = own_calls.stored_text(operation, machine)
         return None if text is None else (text, own_calls.stored_end(operation))
     return None

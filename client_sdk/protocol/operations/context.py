@@ -72,6 +72,9 @@ class Machine(Protocol):
     def give_up(self, name: str, asked: PendingCommand) -> str:
         """Withdraw the command; how far the proposer has come, in words."""
 
+    def wake(self, task: Task) -> None:
+        """Let the task look whether what it waits for has come."""
+
     def stamp_for(self, cache: LogCache) -> Timestamp:
         """A new timestamp for the object, above all that is known of it."""
 

@@ -7,8 +7,8 @@ all who look later. Where a call lies in the log that no decision has run yet, a
 before it. Which operations change something is learnt: the first call of each looks, and is decided where that shows a change.
 """
 
-from collections.abc import Generator
-from contextlib import suppress
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager, suppress
 from typing import Final
 
 from msgspec.structs import replace
@@ -20,7 +20,7 @@ from ....adts.types.catalogue import adt_of
 from ....api_specs.limits import STATE_BYTES_MAX
 from ....api_specs.problems import LIMITS
 from ....api_specs.values import is_deeper, text_bytes, work_bytes
-from ....quorums.systems.tally import VoteCount
+from ..core.log_cache import LogCache
 from ..core.rounds import Event, Expired, Resolved, Task
 from ..core.values import Done, Invoke
 from ..decisions.idempotency import decision_id
@@ -28,7 +28,7 @@ from ..decisions.own_transitions import result_bytes
 from ..decisions.transitions import FoldCommand, InvokeCommand
 from . import observe
 from .blind import NOBODY, Blind
-from .context import Machine, OperationFailed, OutcomeSteps, decide, looking, read_clocks
+from .context import Machine, OperationFailed, OutcomeSteps, decide, looking
 
 FOLD_EVERY: Final = 512
 """One in so many stored calls has the log's calls run, so that about as many lie there where nobody looks; of large ones,"""
@@ -47,12 +47,9 @@ LOOK_BYTES_MAX: Final = 4096
 def invoke(operation: Invoke, task: Task, machine: Machine) -> OutcomeSteps:
     """The response of the class."""
     name = operation.invocation.operation
-    if stored_text(operation, machine) is not None and not is_state_met(operation, machine):
-        try:
-            votes = machine.choice_of(operation.object).votes
-            yield from read_clocks(operation.object, task, machine, VoteCount(votes, 1))
-        except Expired as expired:
-            return expired.outcome(is_unknown=False)
+    cache = machine.cache_of(operation.object)  # Held: what is learnt of the object counts below.
+    if stored_text(operation, machine) is not None:
+        yield from _meet(cache, task, machine)
     if (text := stored_text(operation, machine)) is not None:
         return (yield from _store(operation, text, task, machine))
     if _may_look(operation, machine) and (seen := (yield from _look(operation, task, machine))) is not None:
@@ -84,10 +81,35 @@ def _settled_look(operation: Invoke, task: Task, machine: Machine) -> Generator[
     return (yield from _look(operation, task, machine))
 
 
-def is_state_met(operation: Invoke, machine: Machine) -> bool:
-    """Whether some replica has told of the object. A front end that does not know the state stores calls for which there is no room; many that
+def _meet(cache: LogCache, task: Task, machine: Machine) -> Generator[float, Event, None]:
+    """Have some replica tell of the object. A front end that does not know the state stores calls for which there is no room; many that
     end after one call would fill the object."""
-    return machine.cache_of(operation.object).is_met
+    with _as_stranger(cache, task, machine):
+        yield from _until_met_or_first(cache, task)
+        if not cache.is_met:
+            yield from looking(cache.name, task, machine).wait(lambda: cache.is_met)
+
+
+@contextmanager
+def _as_stranger(cache: LogCache, task: Task, machine: Machine) -> Iterator[None]:
+    """Among the operations on an object that this front end has not met. The first of them asks, and the others wait for what that shows: the
+    state may be large, and each replica would send it to each of them."""
+    if not cache.is_met:
+        cache.strangers.append(task)
+    try:
+        yield
+    finally:
+        if task in cache.strangers:
+            cache.strangers.remove(task)
+            for following in cache.strangers[:1]:
+                machine.wake(following)
+
+
+def _until_met_or_first(cache: LogCache, task: Task) -> Generator[float, Event, None]:
+    while not cache.is_met and cache.strangers[0] is not task:
+        if task.is_late:
+            raise Expired("no replica has told of the object in time")
+        yield task.deadline_s
 
 
 def stored_text(operation: Invoke, machine: Machine) -> Value | None:
@@ -115,7 +137,8 @@ def is_to_run_log(text: Value, machine: Machine) -> bool:
 def run_log(operation: Invoke, task: Task, machine: Machine) -> Generator[float, Event, None]:
     """Have the calls in the log run, and learn how large the state is then; wait for that, but not for long."""
     machine.ask(operation.object, FoldCommand(operation.type), task)
-    until_s = min(task.deadline_s, task.now.mono_s + FOLD_WAIT_S)
+    left_s = task.deadline_s - task.now.mono_s
+    until_s = task.now.mono_s + min(FOLD_WAIT_S, left_s / 2)
     while task.now.mono_s < until_s and not task.is_left:
         if isinstance((yield until_s), Resolved):
             break
@@ -141,9 +164,11 @@ def _look(operation: Invoke, task: Task, machine: Machine) -> Generator[float, E
     choice = machine.choice_of(operation.object)
     cache = machine.cache_of(operation.object)  # Held: the front end forgets what is idle and nobody holds.
     needed = choice.initial_of_kind(Kind.DECIDE)
-    answered = yield from observe.collect(
-        operation.object, task, machine, needed, limit=LOOK_ENTRIES, to_first=True
-    )
+    with _as_stranger(cache, task, machine):
+        yield from _until_met_or_first(cache, task)
+        answered = yield from observe.collect(
+            operation.object, task, machine, needed, limit=LOOK_ENTRIES, to_first=True
+        )
     before = cache.summary.value
     is_whole = cache.is_decided and not cache.summary.adopted and not cache.has_entries
     if not is_whole or _is_large(operation, before):

@@ -215,6 +215,10 @@ class Stage(TimeNow):
         cache.given = self._time.stamp(self._now, cache.latest, cache.given)
         return cache.given
 
+    def wake(self, task: Task) -> None:
+        """See Machine."""
+        raise AssertionError(f"nobody waits for another operation, as {task.number} would")
+
     def ask(self, name: str, command: Command, task: Task, *, is_here: bool = False) -> PendingCommand:
         """See Machine."""
         self.commands.append(PendingCommand(command, task, is_here=is_here))

@@ -16,6 +16,7 @@ from quorate.client_sdk.protocol.decisions.transitions import Command, FoldComma
 from quorate.client_sdk.protocol.front_end import FrontEnd
 from quorate.client_sdk.protocol.operations import own_calls
 from quorate.client_sdk.protocol.operations.own_calls import LOOK_BYTES_MAX, STORED_BYTES_MAX
+from quorate.timestamps.ballot import NO_BALLOT
 from tests.sim.schedules.hand import EXACT, Hand
 from tests.support.own_types import Basket, Cart
 
@@ -337,6 +338,22 @@ def test_what_is_stored_is_done_though_nobody_can_decide(monkeypatch: pytest.Mon
     assert hand.now_us - stored_us == pytest.approx(own_calls.FOLD_WAIT_S * 1e6, abs=1000)
 
 
+def test_who_stores_waits_for_the_run_for_half_of_the_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It ended at its deadline, as what is stored late does: its caller may give up at the same moment."""
+    monkeypatch.setattr(own_calls, "FOLD_EVERY", 1)
+    monkeypatch.setattr(own_calls, "FOLD_WAIT_S", 60.0)
+    hand = cluster()
+    hand.ask("f1", call("content"))
+    hand.start("f1", put("a"), "put")
+    hand.carry("f1", "r1", "r2")
+    stored_us = hand.now_us
+    while "put" not in hand.outcomes:
+        hand.drop("f1")
+        hand.sleep()
+    assert isinstance(hand.outcomes["put"], Done)
+    assert hand.now_us - stored_us == pytest.approx(10e6, rel=0.01)
+
+
 @pytest.mark.parametrize("front_end_error_s", [None, 0.0], ids=["alone", "in a round"])
 def test_whoever_does_not_know_how_large_the_state_is_makes_it_no_larger_than_it_may_be(
     front_end_error_s: float | None,
@@ -356,6 +373,51 @@ def test_whoever_does_not_know_how_large_the_state_is_makes_it_no_larger_than_it
     assert "keep less in one object" in failed.detail
     assert hand.ask("f4", put("c")) == Response("Ok"), "it has room for this one"
     assert len(state_at(hand, "r1") or "") == before
+
+
+@pytest.mark.parametrize("operation", [put("a"), call("content")], ids=["stored", "looked"])
+def test_of_many_that_meet_an_object_one_asks_what_it_is(operation: Invoke) -> None:
+    """300 calls on a state of 200 KiB, begun together by a new client, had each replica send it 300 times: all outcomes were unknown."""
+    hand = cluster()
+    hand.ask("f0", call("fill", LOOK_BYTES_MAX * 2))
+    hand.start_all("f1", {f"call {number}": operation for number in range(20)})
+    assert len(hand.packets) == 3
+    hand.start("f1", operation, "later")
+    assert len(hand.packets) == 3
+    hand.carry("f1", "r2")
+    assert len(hand.packets) > 3, "all go on, whoever else is silent"
+    known = [
+        packet.send.request.known for packet in hand.packets[2:] if isinstance(packet.send.request, Collect)
+    ]
+    assert all(each is None or each > NO_BALLOT for each in known), "nobody is sent the state again"
+    hand.settle()
+    outcomes = [hand.outcomes[f"call {number}"] for number in range(20)]
+    assert all(isinstance(outcome, Done) for outcome in (*outcomes, hand.outcomes["later"]))
+
+
+@pytest.mark.parametrize("operation", [put("a"), call("content")], ids=["stored", "looked"])
+def test_where_the_caller_of_the_one_that_asks_has_gone_the_next_one_asks(operation: Invoke) -> None:
+    hand = cluster()
+    hand.start_all("f1", {"first": operation, "second": operation, "third": operation})
+    hand.drop("f1")
+    hand.cancel("f1", "second")
+    assert not hand.packets, "it has not asked"
+    hand.cancel("f1", "first")
+    assert len(hand.packets) == 3
+    hand.settle()
+    assert isinstance(hand.outcomes["third"], Done)
+
+
+def test_who_waits_for_another_to_meet_an_object_waits_until_the_deadline_and_has_stored_nothing() -> None:
+    hand = cluster()
+    hand.start_all("f1", {"first": put("a"), "second": put("b")})
+    while len(hand.outcomes) < 2:
+        hand.drop("f1")
+        hand.sleep()
+    for outcome in hand.outcomes.values():
+        assert isinstance(outcome, Failed)
+        assert (outcome.reason, outcome.definite) == ("unavailable", True)
+    assert hand.ask("f2", call("content")) == answer()
 
 
 def test_who_had_the_calls_run_by_another_front_end_learns_the_state_all_the_same(
