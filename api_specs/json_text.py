@@ -13,6 +13,10 @@ from .values import outside_strings
 
 _PARTS: Final = b",:[{"
 """Each part of JSON text but the first has one of these before it, or is an array or an object."""
+_WORDS: Final = {
+    "Input data was truncated": "it is cut off, or a text in it ends with half of a surrogate pair"
+}
+"""Where the parser's own words say too little."""
 _ESCAPED_COLON: Final = b"\\u003"
 
 
@@ -41,7 +45,8 @@ def read_json(text: bytes, parts_max: int | None = None) -> Any:
     except RecursionError:
         raise BadJson("is nested too deeply") from None
     except msgspec.DecodeError as error:
-        raise BadJson(f"is not JSON: {str(error).removeprefix('JSON is malformed: ')}") from None
+        why = _WORDS.get(str(error), str(error).removeprefix("JSON is malformed: "))
+        raise BadJson(f"is not JSON: {why}") from None
     _check_members(text, found)
     return found
 

@@ -1,11 +1,9 @@
 """Options that several commands have: which cluster or replica, and for how long to try."""
 
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated
 
 import typer
-
-DEADLINE_S: Final = 10.0
 
 ClusterOption = Annotated[
     str,
@@ -18,12 +16,12 @@ ClusterOption = Annotated[
     ),
 ]
 DeadlineOption = Annotated[
-    float,
+    float | None,
     typer.Option(
         "--deadline",
         metavar="SECONDS",
         min=0.01,
-        help="Give up after this time; a dequeue after this and --wait.",
+        help="Give up after this time; a dequeue after this and --wait. Without it: 5, or the cluster's deadline_s_max where that is less.",
     ),
 ]
 DocumentOption = Annotated[Path, typer.Option("--cluster", "-c", metavar="FILE", help="The cluster file.")]

@@ -20,7 +20,7 @@ from ...client_sdk.transport.tls import from_environment
 from ..cluster.document import DEFAULT_NAME, read_document, url_of
 from ..credentials import read_token
 from ..failure import EXIT_FAILED
-from ..options import DEADLINE_S, ClusterOption, DeadlineOption
+from ..options import ClusterOption, DeadlineOption
 from ..output import AsJson, answer, reported
 from ..values import compact
 
@@ -45,7 +45,7 @@ class Asked:
 
     name: str
     cluster: str
-    deadline_s: float
+    deadline_s: float | None
     ending: ExitStack
 
     @cached_property
@@ -74,7 +74,7 @@ def asking(command: Callable[Concatenate[Asked, ...], Answer]) -> Callable[..., 
     def run(
         context: typer.Context,
         cluster: ClusterOption = DEFAULT_NAME,
-        deadline_s: DeadlineOption = DEADLINE_S,
+        deadline_s: DeadlineOption = None,
         as_json: AsJson = False,
         **words: Any,
     ) -> None:

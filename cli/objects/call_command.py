@@ -13,7 +13,7 @@ from ...client_sdk.transport.tls import from_environment
 from ..cluster.document import DEFAULT_NAME, read_document, url_of
 from ..credentials import read_token
 from ..failure import EXIT_FAILED, Usage
-from ..options import DEADLINE_S, ClusterOption, DeadlineOption
+from ..options import ClusterOption, DeadlineOption
 from ..output import AsJson, answer, reported
 from ..quorums.data_types import class_of
 from ..values import compact, parse_value
@@ -30,7 +30,7 @@ def call(
         list[str] | None, typer.Argument(metavar="NAME=VALUE…", help="Its arguments; values are JSON.")
     ] = None,
     cluster: ClusterOption = DEFAULT_NAME,
-    deadline_s: DeadlineOption = DEADLINE_S,
+    deadline_s: DeadlineOption = None,
     key: Annotated[
         str | None, typer.Option("--key", help="An idempotency key: a repeat with it takes effect once.")
     ] = None,

@@ -39,7 +39,7 @@ def test_a_member_that_is_given_twice_is_refused(outer: dict[str, Any], beside: 
         (b'{"item": x}', r"not JSON: invalid character \(byte 9\)"),
         (b"NaN", "not JSON"),
         (b"1e999", "not JSON"),
-        (b'"\\ud800"', "not JSON"),
+        (b'"\\ud800"', "not JSON: it is cut off, or a text in it ends with half of a surrogate pair"),
         (b'{"a": "\xff"}', "not UTF-8"),
         ("1".encode("utf-16"), "not JSON"),
         (b"\xef\xbb\xbf1", "byte order mark"),

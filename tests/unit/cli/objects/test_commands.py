@@ -12,7 +12,7 @@ import pytest
 
 from quorate import __version__
 from quorate.cli.cluster.local_cluster import LocalCluster
-from tests.unit.cli.conftest import TIMEOUT_S, Run, quorate
+from tests.unit.cli.conftest import TIMEOUT_S, Run, quorate, quorate_here
 
 pytestmark = pytest.mark.slow
 
@@ -302,6 +302,20 @@ def test_nobody_at_home_is_a_definite_failure() -> None:
     done = quorate("queue", "q", "size", "--cluster", "http://127.0.0.1:9", "--deadline", "1")
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
+
+
+def test_without_a_deadline_an_operation_gets_no_more_than_the_cluster_gives(tmp_path: Path) -> None:
+    """It was refused: the command's own ten seconds were more than `deadline_s_max`."""
+    document = tmp_path / "cluster.toml"
+    assert quorate_here("init", "--out", str(document), "--ports", "9,10,11").returncode == 0
+    document.write_text(
+        document.read_text()
+        + '\n[limits]\ndeadline_s_max = 0.5\nwait_s_max = 0.5\n[types]\nhits = "quorate.adts.library.numbers:Counter"\n'
+    )
+    for words in (["queue", "q", "size"], ["call", "hits/n", "value"]):
+        done = quorate_here(*words, QUORATE_CLUSTER=str(document))
+        assert done.returncode == 1, done.stderr
+        assert "deadline_s_max" not in done.stderr
 
 
 def test_trace_of_a_cluster_that_is_down_is_an_error(tmp_path: Path) -> None:
