@@ -443,9 +443,6 @@ class FrontEnd(TimeNow):
         cache = self._caches.held(getattr(request, "object", ""))
         if cache is not None:
             cache.absorb(replica, incarnation, request, reply)
-            for task in cache.strangers:
-                self.wake(task)
-            cache.strangers.clear()
             if cache.taken:
                 self._caches.count(cache)
 

@@ -34,7 +34,7 @@ from ....api_specs.weights import weighed
 from ....quorums.systems.tally import Quorum
 from ....timestamps.ballot import NO_BALLOT, Ballot, term_of
 from ....timestamps.timestamp import INFINITY, ZERO, Timestamp
-from .rounds import Task
+from .line import Line
 
 NOBODY: Final[frozenset[str]] = frozenset()
 HOLDERS_CACHED: Final = 10_000
@@ -71,8 +71,8 @@ class LogCache:
         """Operations that need everything seen to stay: nothing is trimmed meanwhile."""
         self.asking = 0
         """Operations that wait for decisions."""
-        self.strangers: list[Task] = []
-        """Operations that wait until some replica has told of the object; the first of them asks."""
+        self.first_call, self.first_look = Line(), Line()
+        """Of calls that are stored and of looks, the first one brings the state, for those that begin meanwhile, too."""
         self.held_until_s = 0.0
         """Until then this front end begins no decision: somebody looks whether one is made."""
         self.accepted_by: dict[str, Ballot] = {}

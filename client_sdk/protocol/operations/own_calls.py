@@ -7,8 +7,9 @@ all who look later. Where a call lies in the log that no decision has run yet, a
 before it. Which operations change something is learnt: the first call of each looks, and is decided where that shows a change.
 """
 
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Generator
+from contextlib import suppress
+from functools import partial
 from typing import Final
 
 from msgspec.structs import replace
@@ -20,6 +21,7 @@ from ....adts.types.catalogue import adt_of
 from ....api_specs.limits import STATE_BYTES_MAX
 from ....api_specs.problems import LIMITS
 from ....api_specs.values import is_deeper, text_bytes, work_bytes
+from ....quorums.systems.tally import VoteCount
 from ..core.log_cache import LogCache
 from ..core.rounds import Event, Expired, Resolved, Task
 from ..core.values import Done, Invoke
@@ -28,7 +30,7 @@ from ..decisions.own_transitions import result_bytes
 from ..decisions.transitions import FoldCommand, InvokeCommand
 from . import observe
 from .blind import NOBODY, Blind
-from .context import Machine, OperationFailed, OutcomeSteps, decide, looking
+from .context import Machine, OperationFailed, OutcomeSteps, decide, looking, read_clocks
 
 FOLD_EVERY: Final = 512
 """One in so many stored calls has the log's calls run, so that about as many lie there where nobody looks; of large ones,"""
@@ -48,7 +50,7 @@ def invoke(operation: Invoke, task: Task, machine: Machine) -> OutcomeSteps:
     """The response of the class."""
     name = operation.invocation.operation
     cache = machine.cache_of(operation.object)  # Held: what is learnt of the object counts below.
-    if stored_text(operation, machine) is not None:
+    if stored_text(operation, machine) is not None and not cache.is_met:
         yield from _meet(cache, task, machine)
     if (text := stored_text(operation, machine)) is not None:
         return (yield from _store(operation, text, task, machine))
@@ -84,32 +86,9 @@ def _settled_look(operation: Invoke, task: Task, machine: Machine) -> Generator[
 def _meet(cache: LogCache, task: Task, machine: Machine) -> Generator[float, Event, None]:
     """Have some replica tell of the object. A front end that does not know the state stores calls for which there is no room; many that
     end after one call would fill the object."""
-    with _as_stranger(cache, task, machine):
-        yield from _until_met_or_first(cache, task)
-        if not cache.is_met:
-            yield from looking(cache.name, task, machine).wait(lambda: cache.is_met)
-
-
-@contextmanager
-def _as_stranger(cache: LogCache, task: Task, machine: Machine) -> Iterator[None]:
-    """Among the operations on an object that this front end has not met. The first of them asks, and the others wait for what that shows: the
-    state may be large, and each replica would send it to each of them."""
-    if not cache.is_met:
-        cache.strangers.append(task)
-    try:
-        yield
-    finally:
-        if task in cache.strangers:
-            cache.strangers.remove(task)
-            for following in cache.strangers[:1]:
-                machine.wake(following)
-
-
-def _until_met_or_first(cache: LogCache, task: Task) -> Generator[float, Event, None]:
-    while not cache.is_met and cache.strangers[0] is not task:
-        if task.is_late:
-            raise Expired("no replica has told of the object in time")
-        yield task.deadline_s
+    needed = VoteCount(machine.choice_of(cache.name).votes, 1)
+    ask = partial(read_clocks, cache.name, task, machine, needed)
+    yield from cache.first_call.learn(task, ask, machine.wake)
 
 
 def stored_text(operation: Invoke, machine: Machine) -> Value | None:
@@ -135,15 +114,24 @@ def is_to_run_log(text: Value, machine: Machine) -> bool:
 
 
 def run_log(operation: Invoke, task: Task, machine: Machine) -> Generator[float, Event, None]:
-    """Have the calls in the log run, and learn how large the state is then; wait for that, but not for long."""
-    machine.ask(operation.object, FoldCommand(operation.type), task)
+    """Have the calls in the log run, and learn how large the state is then; wait for that, but not for long.
+
+    A decision begins with a fence, below which nothing is stored any more. Where it could not be made, for too few replicas answer, calls that are
+    on their way would be refused, and their outcomes unknown: so it is not begun unless enough answer a look.
+    """
+    needed = machine.choice_of(operation.object).initial_of_kind(Kind.DECIDE)
     left_s = task.deadline_s - task.now.mono_s
     until_s = task.now.mono_s + min(FOLD_WAIT_S, left_s / 2)
-    while task.now.mono_s < until_s and not task.is_left:
-        if isinstance((yield until_s), Resolved):
-            break
-    with suppress(Expired):  # They may have been run by another front end, which did not tell.
+    with suppress(Expired):
         round_ = looking(operation.object, task, machine)
+        if not (yield from round_.wait(lambda: needed.is_met_by(round_.replies), until_s)):
+            return
+        machine.ask(operation.object, FoldCommand(operation.type), task)
+        while task.now.mono_s < until_s and not task.is_left:
+            if isinstance((yield until_s), Resolved):
+                break
+        round_ = looking(operation.object, task, machine)
+        # They may have been run by another front end, which did not tell.
         yield from round_.wait(lambda: bool(round_.replies), until_s)
 
 
@@ -164,11 +152,14 @@ def _look(operation: Invoke, task: Task, machine: Machine) -> Generator[float, E
     choice = machine.choice_of(operation.object)
     cache = machine.cache_of(operation.object)  # Held: the front end forgets what is idle and nobody holds.
     needed = choice.initial_of_kind(Kind.DECIDE)
-    with _as_stranger(cache, task, machine):
-        yield from _until_met_or_first(cache, task)
-        answered = yield from observe.collect(
-            operation.object, task, machine, needed, limit=LOOK_ENTRIES, to_first=True
-        )
+    look = partial(
+        observe.collect, operation.object, task, machine, needed, limit=LOOK_ENTRIES, to_first=True
+    )
+    answered = (
+        None if cache.first_look.is_over else (yield from cache.first_look.learn(task, look, machine.wake))
+    )
+    if answered is None:
+        answered = yield from look()
     before = cache.summary.value
     is_whole = cache.is_decided and not cache.summary.adopted and not cache.has_entries
     if not is_whole or _is_large(operation, before):

@@ -7,7 +7,8 @@ import pytest
 from quorate.adts.log import Value
 from quorate.adts.plain_class import Json, PlainClass
 from quorate.adts.specification import Response
-from quorate.api_specs.cluster import ClockSettings
+from quorate.adts.types.catalogue import kept_type
+from quorate.api_specs.cluster import ClockSettings, ClusterDocument
 from quorate.api_specs.limits import STATE_BYTES_MAX, Limits
 from quorate.api_specs.messages import Accept, Append, Collect
 from quorate.client_sdk.protocol.core.rounds import Resolved, Task
@@ -16,7 +17,7 @@ from quorate.client_sdk.protocol.decisions.transitions import Command, FoldComma
 from quorate.client_sdk.protocol.front_end import FrontEnd
 from quorate.client_sdk.protocol.operations import own_calls
 from quorate.client_sdk.protocol.operations.own_calls import LOOK_BYTES_MAX, STORED_BYTES_MAX
-from quorate.timestamps.ballot import NO_BALLOT
+from quorate.quorums.choices.choice import QuorumChoice
 from tests.sim.schedules.hand import EXACT, Hand
 from tests.support.own_types import Basket, Cart
 
@@ -338,6 +339,30 @@ def test_what_is_stored_is_done_though_nobody_can_decide(monkeypatch: pytest.Mon
     assert hand.now_us - stored_us == pytest.approx(own_calls.FOLD_WAIT_S * 1e6, abs=1000)
 
 
+def test_no_decision_is_begun_that_has_no_quorum_for_it_would_fence_out_calls_on_their_way(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """With Blind (0, 1) and Call (3, 1) and one replica down, one call in ten had an unknown outcome: where any one replica is enough."""
+    choice = QuorumChoice(kept_type("cart"), dict.fromkeys(ALL, 1), {"Blind/Ok": (0, 1), "Call/Ok": (3, 1)})
+    monkeypatch.setattr(ClusterDocument, "choice_of", lambda _, name: choice)
+    monkeypatch.setattr(own_calls, "FOLD_EVERY", 10**9)
+    hand = cluster()
+    for front in ("f1", "f2"):
+        hand.ask(front, put("a"))
+    hand.start("f2", put("b"), "on its way")
+    late = [packet for packet in hand.packets if packet.send.replica != "r3"]
+    hand.drop("f2")
+    monkeypatch.setattr(own_calls, "FOLD_EVERY", 1)
+    hand.start("f1", put("c"), "stored")
+    hand.carry_until("stored", "f1", "r1", "r2")
+    assert isinstance(hand.outcomes["stored"], Done)
+    hand.packets = late
+    hand.carry("f2", "r1")
+    assert isinstance(hand.outcomes["on its way"], Done)
+    hand.drop("f2")
+    assert hand.ask("f3", call("content")) == answer(a=2, b=1, c=1)
+
+
 def test_who_stores_waits_for_the_run_for_half_of_the_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
     """It ended at its deadline, as what is stored late does: its caller may give up at the same moment."""
     monkeypatch.setattr(own_calls, "FOLD_EVERY", 1)
@@ -379,20 +404,25 @@ def test_whoever_does_not_know_how_large_the_state_is_makes_it_no_larger_than_it
 def test_of_many_that_meet_an_object_one_asks_what_it_is(operation: Invoke) -> None:
     """300 calls on a state of 200 KiB, begun together by a new client, had each replica send it 300 times: all outcomes were unknown."""
     hand = cluster()
-    hand.ask("f0", call("fill", LOOK_BYTES_MAX * 2))
+    hand.start("f0", call("fill", LOOK_BYTES_MAX * 2, key="k"), "filled")
+    hand.carry_until("filled", "f0", "r2", "r3")
+    hand.drop("f0")
     hand.start_all("f1", {f"call {number}": operation for number in range(20)})
     assert len(hand.packets) == 3
     hand.start("f1", operation, "later")
     assert len(hand.packets) == 3
-    hand.carry("f1", "r2")
+    hand.carry("f1", "r1")  # It is behind, and knows of no object.
+    if operation.invocation.operation == "content":
+        assert len(hand.packets) == 2
+        hand.carry("f1", "r2")
+        asked = [packet.send.request for packet in hand.packets if packet.send.replica != "r3"]
+        assert all(
+            isinstance(each, Collect) and each.known == hand.cache("f1", OBJECT).ballot for each in asked
+        )
     assert len(hand.packets) > 3, "all go on, whoever else is silent"
-    known = [
-        packet.send.request.known for packet in hand.packets[2:] if isinstance(packet.send.request, Collect)
-    ]
-    assert all(each is None or each > NO_BALLOT for each in known), "nobody is sent the state again"
     hand.settle()
-    outcomes = [hand.outcomes[f"call {number}"] for number in range(20)]
-    assert all(isinstance(outcome, Done) for outcome in (*outcomes, hand.outcomes["later"]))
+    assert len(hand.outcomes) == 22
+    assert all(isinstance(outcome, Done) for outcome in hand.outcomes.values())
 
 
 @pytest.mark.parametrize("operation", [put("a"), call("content")], ids=["stored", "looked"])

@@ -1,0 +1,93 @@
+"""Operations that ask for the same: who asks, who waits, and who goes on when one has ended."""
+
+from collections.abc import Generator
+
+import pytest
+
+from quorate.client_sdk.protocol.core.line import Line
+from quorate.client_sdk.protocol.core.rounds import Event, Expired, Task
+from quorate.timestamps.clock import Now
+from tests.unit.client_sdk.protocol.core.test_rounds import DEADLINE_S, Post
+
+
+class Asking:
+    """Tasks in one line, what came of each, and who asks: he has an answer, or none, when the test says so."""
+
+    def __init__(self) -> None:
+        self.line = Line()
+        self.asks: list[Task] = []
+        self.woken: list[Task] = []
+        self.came: dict[Task, str | None] = {}
+        self.steps: dict[Task, Generator[float, Event, str | None]] = {}
+
+    def join(self) -> Task:
+        task = Task(len(self.steps), Post(), Now(0.0, 0), DEADLINE_S)
+        self.steps[task] = self.line.learn(task, lambda: self._ask(task), self._wake)
+        self.go_on(task)
+        return task
+
+    def _ask(self, task: Task) -> Generator[float, Event, str]:
+        self.asks.append(task)
+        yield DEADLINE_S
+        if task.is_late:
+            raise Expired("nobody answered")
+        return "told"
+
+    def _wake(self, task: Task) -> None:
+        self.woken.append(task)
+
+    def go_on(self, task: Task) -> None:
+        try:
+            self.steps[task].send(None)
+        except StopIteration as stop:
+            self.came[task] = stop.value
+
+    def go_on_woken(self) -> None:
+        woken, self.woken = self.woken, []
+        for task in woken:
+            self.go_on(task)
+
+
+def test_one_asks_and_all_who_came_meanwhile_go_on_when_it_has_been_told() -> None:
+    asking = Asking()
+    first, *others = [asking.join() for _ in range(4)]
+    assert asking.asks == [first]
+    asking.go_on(others[0])
+    assert not asking.came, "it was woken for nothing"
+    asking.go_on(first)
+    assert asking.came == {first: "told"}
+    assert asking.woken == others
+    asking.go_on_woken()
+    assert asking.came == {first: "told"} | dict.fromkeys(others)
+    assert not asking.woken, "each is woken once, however many wait"
+    last = asking.join()
+    assert asking.came[last] is None, "nobody asks or waits any more"
+    assert asking.asks == [first]
+
+
+@pytest.mark.parametrize("is_late", [True, False], ids=["nobody answers it", "its caller has gone"])
+def test_where_the_first_one_fails_the_next_one_asks(is_late: bool) -> None:
+    asking = Asking()
+    first, second, third = (asking.join() for _ in range(3))
+    if is_late:
+        first.now = Now(DEADLINE_S, 0)
+        with pytest.raises(Expired, match="nobody answered"):
+            asking.go_on(first)
+    else:
+        asking.steps[first].close()
+    assert asking.woken == [second]
+    asking.go_on_woken()
+    assert asking.asks == [first, second]
+    asking.go_on(second)
+    assert asking.woken == [third]
+
+
+def test_who_waits_waits_until_its_deadline_and_leaves_the_others_as_they_are() -> None:
+    asking = Asking()
+    first, second, third = (asking.join() for _ in range(3))
+    second.now = Now(DEADLINE_S, 0)
+    with pytest.raises(Expired, match="another operation asked the replicas first"):
+        asking.go_on(second)
+    assert not asking.woken
+    asking.go_on(first)
+    assert asking.woken == [third]
