@@ -15,6 +15,8 @@ from .counterexample import Smaller
 from .orders import Model
 from .search import VISITS_MAX, Found, Inconclusive, search
 
+FIRST_VISITS: Final = 20_000
+"""Of each object's first search: half a second. What takes longer waits until nothing was found wrong elsewhere, for that settles it."""
 LANES_COST: Final = 20
 """How much longer a step takes where time counts within processes only."""
 
@@ -47,12 +49,17 @@ class Verdict(NamedTuple):
         """Whether there is a right order."""
         return self.found is not None and self.found.is_right
 
+    @property
+    def is_wrong(self) -> bool:
+        """Whether there is certainly none."""
+        return self.found is not None and not self.found.is_right
+
 
 def verdicts(
     types: Mapping[str, Typed], calls: Sequence[Call], model: Model, visits_max: int = VISITS_MAX
 ) -> Iterator[Verdict]:
     """Judge the calls on objects, whose types are given by the objects' names: object by object and part by part, or all
-    together where the model wants that. What is wrong is made small.
+    together where the model wants that. What is wrong is made small. Where something is wrong, what takes long is given up.
     """
     if model is not Model.LINEARIZABLE:
         # What is linearizable is sequential and serializable, and is found sooner.
@@ -67,8 +74,16 @@ def verdicts(
     by_object: dict[str, list[Call]] = {name: [] for name in types}
     for call in calls:
         by_object[call.object].append(call)
-    for name, own in by_object.items():
-        yield from _of_object({name: types[name]}, own, model, visits_max)
+    first = {
+        name: list(_of_object({name: types[name]}, own, model, min(FIRST_VISITS, visits_max)))
+        for name, own in by_object.items()
+    }
+    is_wrong = any(each.is_wrong for found in first.values() for each in found)
+    for name, found in first.items():
+        if is_wrong or all(each.found is not None for each in found):
+            yield from found
+        else:
+            yield from _of_object({name: types[name]}, by_object[name], model, visits_max)
 
 
 def _of_object(

@@ -40,7 +40,7 @@ class _Checked(NamedTuple):
 
     @property
     def wrong(self) -> list[Verdict]:
-        return [each for each in self.verdicts if each.found is not None and not each.found.is_right]
+        return [each for each in self.verdicts if each.is_wrong]
 
     @property
     def given_up(self) -> list[Verdict]:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from quorate.adts.dependency import Bound, dependencies
+from quorate.adts.histories import verdict
 from quorate.adts.histories.calls import Call
 from quorate.adts.histories.orders import Model
 from quorate.adts.histories.verdict import Typed, verdicts
@@ -119,3 +120,22 @@ def test_a_verdict_does_not_rest_on_how_far_dependencies_were_searched(count: in
     (verdict,) = verdicts({"x": Typed(late)}, calls, Model.LINEARIZABLE)
     assert verdict.found is not None
     assert verdict.found.is_right == (count == 0), "it does change something there"
+
+
+def test_what_takes_long_is_given_up_where_something_is_wrong_and_else_searched_to_the_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(verdict, "FIRST_VISITS", 3)
+    long = [put("j", value, 1)._replace(returned=9) for value in "abcd"]
+    long += [get("j", value, 10 + at) for at, value in enumerate("a")]
+    long = [each._replace(object="long") for each in long]
+    types = {name: typed("dictionary") for name in ("long", "d")}
+    [alone] = verdicts({"long": types["long"]}, long, Model.LINEARIZABLE)
+    assert alone.is_right
+    assert alone.found is not None
+    assert alone.found.visits > 3
+    beside = list(verdicts(types, [*long, get("k", "z", 1)], Model.LINEARIZABLE))
+    assert [(each.objects, each.found is None, each.is_wrong) for each in beside] == [
+        (("long",), True, False),
+        (("d",), False, True),
+    ]
