@@ -93,7 +93,8 @@ class ClockSettings(Struct, frozen=True, forbid_unknown_fields=True):
     replica_error_s: float = 0.0
     """How far a replica's clock may be from true time."""
     front_end_error_s: float | None = None
-    """How far a front end's own clock may be from true time; absent: measured against the replicas' clocks."""
+    """How far a front end's own clock may be from true time; absent: measured against the replicas' clocks. Where this is less than
+    `replica_error_s`, a replica's own front end goes by the latter."""
     offset_max_s: float = 2.0
     """A replica refuses new timestamps further than this from its own clock."""
 

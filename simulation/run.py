@@ -95,6 +95,4 @@ def _itself(found: PlainClass) -> Law:
 def has_good_clocks(what: Scenario) -> bool:
     """Whether the declared clock errors are true, though the order of enqueues may need none."""
     by_clock = tuple(replace(each, ordering="clock") for each in what.document.choices)
-    document = replace(what.document, choices=by_clock)
-    is_embedded = what.embedded > 0 or what.is_routed  # Replicas decide for others by their own clocks.
-    return keeps_order(document, what.faults, is_embedded=is_embedded)
+    return keeps_order(replace(what.document, choices=by_clock), what.faults)

@@ -61,7 +61,7 @@ _ONE_MACHINE = """
 # What the operator vouches for. All these replicas, and their callers, read one machine's clock: nothing to wait for.
 [clock]
 replica_error_s = 0.0 # how far a replica's clock may be from true time
-front_end_error_s = 0.0 # how far a caller's clock may be; without this line callers measure it against the replicas
+front_end_error_s = 0.0 # how far the clock of a caller by Python may be; without this line callers measure it against the replicas
 offset_max_s = {offset_max_s} # a replica refuses timestamps further than this from its own clock
 """
 

@@ -60,7 +60,7 @@ class FrontEnd(TimeNow):
         may_forward: bool = False,
         counts: Counts | None = None,
     ) -> None:
-        super().__init__(document, site)
+        super().__init__(document, site, is_in_replica=own is not None)
         self.counts: Final = counts or Counts()
         self._choice_of = lru_cache(maxsize=OBJECTS_MAX)(document.choice_of)
         self._rng: Final = Rng(seed)

@@ -186,7 +186,7 @@ def _clocks(rng: random.Random, faults: Faults) -> tuple[ClockSettings, bool, bo
     return ClockSettings(replica_error_s), False, has_good_replicas
 
 
-def keeps_order(document: ClusterDocument, faults: Faults, *, is_embedded: bool = False) -> bool:
+def keeps_order(document: ClusterDocument, faults: Faults) -> bool:
     """Whether the declared clock errors are true, or not needed: then blind operations keep their order."""
     if all(each.ordering == "quorum" for each in document.choices):
         return True
@@ -197,10 +197,7 @@ def keeps_order(document: ClusterDocument, faults: Faults, *, is_embedded: bool 
         return False
     if clock.front_end_error_s is None:
         return True
-    skew_us = max(
-        faults.client_skew_us * (3 if faults.clock_steps else 1), faults.replica_skew_us if is_embedded else 0
-    )
-    return skew_us <= clock.front_end_error_s * 1e6
+    return faults.client_skew_us * (3 if faults.clock_steps else 1) <= clock.front_end_error_s * 1e6
 
 
 def _document(

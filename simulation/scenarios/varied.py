@@ -79,8 +79,7 @@ def with_faults(what: Scenario, faults: Faults) -> Scenario:
 
 
 def _judged(what: Scenario) -> Scenario:
-    is_exact = keeps_order(what.document, what.faults, is_embedded=what.embedded > 0)
-    return replace(what, is_exact=is_exact)
+    return replace(what, is_exact=keeps_order(what.document, what.faults))
 
 
 def _more_faults(faults: Faults, rng: random.Random) -> Faults:
@@ -107,13 +106,8 @@ def _with_other_votes(document: ClusterDocument, rng: random.Random) -> ClusterD
 
 
 def _with_embedded(what: Scenario, rng: random.Random) -> Scenario:
-    """Some front ends in replicas. Those have the replicas' clocks, so the operator vouches for no better ones."""
-    what = replace(what, embedded=rng.randint(1, what.fronts))
-    clock = what.document.clock
-    if clock.front_end_error_s is not None:
-        error_s = max(clock.front_end_error_s, clock.replica_error_s)
-        clock = replace(clock, front_end_error_s=error_s)
-    return _judged(replace(what, document=replace(what.document, clock=clock)))
+    """Some front ends in replicas, whose clocks they have."""
+    return _judged(replace(what, embedded=rng.randint(1, what.fronts)))
 
 
 def _routed(what: Scenario, rng: random.Random) -> Scenario:

@@ -5,7 +5,7 @@ Owns which moments of the past an operation goes by. What is known of true time 
 
 from typing import Final
 
-from ....api_specs.cluster import ClusterDocument
+from ....api_specs.cluster import ClockSettings, ClusterDocument
 from ....api_specs.messages import Refused
 from ....api_specs.tokens import TAG_CHARS
 from ....timestamps.clock import Now
@@ -14,16 +14,16 @@ from ....timestamps.timestamp import Timestamp
 
 
 class TimeNow:
-    """A front end's time at the present moment, which its driver tells it."""
+    """A front end's time at the present moment, which its driver tells it. `is_in_replica`: it has the clock of the replica that it runs in."""
 
-    def __init__(self, document: ClusterDocument, site: str) -> None:
+    def __init__(self, document: ClusterDocument, site: str, *, is_in_replica: bool = False) -> None:
         self.document: Final = document
         self._time: Final = Timekeeping(
             site,
             replicas=len(document.votes),
             offset_max_s=document.clock.offset_max_s,
             replica_error_s=document.clock.replica_error_s,
-            front_end_error_s=document.clock.front_end_error_s,
+            front_end_error_s=_declared_error_s(document.clock, is_in_replica=is_in_replica),
         )
         self._now = Now(0.0, 0)
         self.holder: Final = site[:TAG_CHARS]
@@ -66,3 +66,11 @@ class TimeNow:
         """A term with a lower timestamp is ended. Long before summaries forget it: its owner must be able to tell from a
         later one what became of its last accept."""
         return self._time.before(self.document.memory_s / 2, self._now)
+
+
+def _declared_error_s(clock: ClockSettings, *, is_in_replica: bool) -> float | None:
+    """How far the front end's clock may be from true time; None where it is measured. What is declared of callers' clocks says nothing of a
+    replica's, by which REST callers' operations are ordered: that may be as far off as replicas' may."""
+    if clock.front_end_error_s is None or not is_in_replica:
+        return clock.front_end_error_s
+    return max(clock.front_end_error_s, clock.replica_error_s)

@@ -43,6 +43,7 @@ from tests.sim.planted.worlds import (
     FIVE,
     GOOD_CLOCKS,
     HISTORY,
+    IN_REPLICAS,
     KEYED_QUEUE,
     LEAPING_KEYS,
     MOVING,
@@ -279,6 +280,13 @@ PLANTS: Final = (
         regressions.live_key_under_the_floor_of_a_burial,
     ),
     Plant("clock-bound-ignored", clocks.clock_without_bound, ("linearizable",), 30, SKEWED),
+    Plant(
+        "callers-clocks-in-replicas",
+        clocks.go_by_callers_clocks_in_replicas,
+        ("linearizable",),
+        30,
+        IN_REPLICAS,
+    ),
     Plant(
         "stamped-below-what-is-seen", clocks.stamp_below_what_is_seen, ("linearizable", "lost"), 10, BY_QUORUM
     ),

@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+from quorate.api_specs.cluster import ClockSettings
+from quorate.client_sdk.protocol.core import time_now
 from quorate.client_sdk.protocol.core.time_now import TimeNow
 from quorate.client_sdk.protocol.operations import blind
 from quorate.client_sdk.protocol.operations.context import read_clocks
@@ -50,6 +52,16 @@ def clock_without_bound() -> Planting:
         return self._clock.above(max(shown, given), now.wall_us)
 
     return patched(Timekeeping, stamp=stamp)
+
+
+def go_by_callers_clocks_in_replicas() -> Planting:
+    """A replica's own front end trusts its clock as far as callers' are declared to be right."""
+
+    def declared(clock: ClockSettings, *, is_in_replica: bool) -> float | None:
+        del is_in_replica
+        return clock.front_end_error_s
+
+    return patched(time_now, _declared_error_s=declared)
 
 
 class _Repeating(HybridClock):

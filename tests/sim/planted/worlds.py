@@ -103,6 +103,14 @@ SKEWED: Final = Hint(
     fields={**BUSY, **only(Enq=3, Deq=3)},
 )
 """Wall clocks are up to a second wrong, but bounded by what is measured; blind quorums need not meet."""
+IN_REPLICAS: Final = Hint(
+    QUEUE,
+    chosen("queue", *READ_ONE),
+    clock=ClockSettings(0.02, front_end_error_s=0.0),
+    faults=GOOD_CLOCKS | {"client_skew_us": 0, "replica_skew_us": 20_000, "crashes": 0},
+    fields={**BUSY, **only(Enq=3, Deq=3), "embedded": 2},
+)
+"""Callers' clocks are right, and those of replicas are up to 20 ms wrong: by them, too, operations are ordered."""
 BY_QUORUM: Final = replace(
     SKEWED,
     rules=chosen("queue", (2, 2), (2, 2), "quorum"),
