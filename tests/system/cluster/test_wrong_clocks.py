@@ -40,6 +40,8 @@ replica_error_s = 0.1
 offset_max_s = 2.0
 """
 """Without `front_end_error_s` a caller measures its clock against the replicas'."""
+RIGHT_CALLERS: Final = MEASURED.replace("0.1", "0.2") + "front_end_error_s = 0.0\n"
+"""Callers' clocks are better than replicas'."""
 
 
 class WrongClock:
@@ -120,6 +122,17 @@ def test_wrong_clocks_within_the_offset_lose_and_double_nothing(
 def put(url: str) -> httpx.Response:
     """A write through the front end of the replica at `url`, which stamps with its clock."""
     return httpx.put(url + "/v1/registers/plain", json={"value": url}, timeout=TIMEOUT_S, trust_env=False)
+
+
+def test_what_is_declared_of_callers_says_nothing_of_the_clocks_that_order_what_comes_by_rest(
+    clusters: Clusters,
+) -> None:
+    """r1 is 0.3 s ahead of r2, as is declared. A write at r2 that began after one at r1 had returned was hidden by it."""
+    cluster = started(clusters, (0.15, -0.15, 0.0), RIGHT_CALLERS)
+    assert put(cluster.urls["r1"]).is_success
+    assert put(cluster.urls["r2"]).is_success
+    read = httpx.get(cluster.urls["r3"] + "/v1/registers/plain", timeout=TIMEOUT_S, trust_env=False)
+    assert read.json() == {"value": cluster.urls["r2"]}
 
 
 def alone_with_r3(cluster: LocalCluster) -> None:
