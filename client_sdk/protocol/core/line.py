@@ -12,12 +12,14 @@ _Answer = TypeVar("_Answer")
 
 
 class Line:
-    """Those of one front end, in the order in which they came. Once one has learnt it, nobody waits any more."""
+    """Those of one front end. Once one has learnt it, nobody waits any more."""
 
-    __slots__ = ("_tasks", "is_over")
+    __slots__ = ("_asker", "_tasks", "is_over")
 
     def __init__(self) -> None:
         self._tasks: dict[Task, None] = {}
+        self._asker: Task | None = None
+        """The one that asks, or is to."""
         self.is_over = False
 
     def learn(
@@ -26,28 +28,32 @@ class Line:
         ask: Callable[[], Generator[float, Event, _Answer]],
         wake: Callable[[Task], None],
     ) -> Generator[float, Event, _Answer | None]:
-        """What `ask` returns; None where another task has learnt it. Where that one fails, or its caller goes, the next one asks.
+        """What `ask` returns; None where another task has learnt it. Where that one fails, or its caller goes, another one asks.
 
         Raises Expired.
         """
         self._tasks[task] = None
         try:
-            while not (self.is_over or self._is_first(task)):
-                if task.is_late:
-                    raise Expired("another operation asked the replicas first, and had no answer in time")
+            while not self.is_over and self._asker not in (None, task) and not task.is_late:
                 yield task.deadline_s
             if self.is_over:
                 return None
+            if task.is_late:
+                raise Expired("another operation asked the replicas first, and had no answer in time")
+            self._asker = task
             learnt = yield from ask()
             self.is_over = True
-            for waiting in list(self._tasks)[1:]:
+            for waiting in self._tasks.keys() - {task}:
                 wake(waiting)
             return learnt
         finally:
-            was_to_ask = self._is_first(task) and not self.is_over
             del self._tasks[task]
-            if was_to_ask and self._tasks:
-                wake(next(iter(self._tasks)))
+            if self._asker is task:
+                self._pass_on(wake)
 
-    def _is_first(self, task: Task) -> bool:
-        return next(iter(self._tasks)) is task
+    def _pass_on(self, wake: Callable[[Task], None]) -> None:
+        """To whoever has most time left: the others wait for the same answer, and the oldest might have less time than it takes."""
+        self._asker = None
+        if self._tasks and not self.is_over:
+            self._asker = max(self._tasks, key=lambda waiting: waiting.deadline_s)
+            wake(self._asker)

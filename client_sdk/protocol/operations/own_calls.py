@@ -119,12 +119,15 @@ def run_log(operation: Invoke, task: Task, machine: Machine) -> Generator[float,
     A decision begins with a fence, below which nothing is stored any more. Where it could not be made, for too few replicas answer, calls that are
     on their way would be refused, and their outcomes unknown: so it is not begun unless enough answer a look.
     """
-    needed = machine.choice_of(operation.object).initial_of_kind(Kind.DECIDE)
+    choice = machine.choice_of(operation.object)
+    needed = choice.initial_of_kind(Kind.DECIDE), choice.final_of_kind(Kind.DECIDE)
     left_s = task.deadline_s - task.now.mono_s
     until_s = task.now.mono_s + min(FOLD_WAIT_S, left_s / 2)
     with suppress(Expired):
         round_ = looking(operation.object, task, machine)
-        if not (yield from round_.wait(lambda: needed.is_met_by(round_.replies), until_s)):
+        if not (
+            yield from round_.wait(lambda: all(each.is_met_by(round_.replies) for each in needed), until_s)
+        ):
             return
         machine.ask(operation.object, FoldCommand(operation.type), task)
         while task.now.mono_s < until_s and not task.is_left:

@@ -20,8 +20,8 @@ class Asking:
         self.came: dict[Task, str | None] = {}
         self.steps: dict[Task, Generator[float, Event, str | None]] = {}
 
-    def join(self) -> Task:
-        task = Task(len(self.steps), Post(), Now(0.0, 0), DEADLINE_S)
+    def join(self, deadline_s: float = DEADLINE_S) -> Task:
+        task = Task(len(self.steps), Post(), Now(0.0, 0), deadline_s)
         self.steps[task] = self.line.learn(task, lambda: self._ask(task), self._wake)
         self.go_on(task)
         return task
@@ -56,7 +56,7 @@ def test_one_asks_and_all_who_came_meanwhile_go_on_when_it_has_been_told() -> No
     assert not asking.came, "it was woken for nothing"
     asking.go_on(first)
     assert asking.came == {first: "told"}
-    assert asking.woken == others
+    assert set(asking.woken) == set(others)
     asking.go_on_woken()
     assert asking.came == {first: "told"} | dict.fromkeys(others)
     assert not asking.woken, "each is woken once, however many wait"
@@ -66,20 +66,37 @@ def test_one_asks_and_all_who_came_meanwhile_go_on_when_it_has_been_told() -> No
 
 
 @pytest.mark.parametrize("is_late", [True, False], ids=["nobody answers it", "its caller has gone"])
-def test_where_the_first_one_fails_the_next_one_asks(is_late: bool) -> None:
+def test_where_the_first_one_fails_the_one_with_most_time_left_asks(is_late: bool) -> None:
+    """The oldest one, with little time left, could not be told in time, nor could any after it, as long as calls kept coming."""
     asking = Asking()
-    first, second, third = (asking.join() for _ in range(3))
+    first, second = asking.join(), asking.join()
+    third = asking.join(2 * DEADLINE_S)
     if is_late:
         first.now = Now(DEADLINE_S, 0)
         with pytest.raises(Expired, match="nobody answered"):
             asking.go_on(first)
     else:
         asking.steps[first].close()
-    assert asking.woken == [second]
-    asking.go_on_woken()
-    assert asking.asks == [first, second]
-    asking.go_on(second)
     assert asking.woken == [third]
+    fourth = asking.join()
+    asking.go_on(second)
+    assert asking.asks == [first], "it is the third one's turn"
+    asking.go_on_woken()
+    assert asking.asks == [first, third]
+    asking.go_on(third)
+    assert set(asking.woken) == {second, fourth}
+
+
+def test_who_is_to_ask_when_its_deadline_has_passed_asks_nobody() -> None:
+    asking = Asking()
+    first, second = asking.join(), asking.join()
+    second.now = Now(DEADLINE_S, 0)
+    asking.steps[first].close()
+    assert asking.woken == [second]
+    with pytest.raises(Expired, match="another operation asked the replicas first"):
+        asking.go_on(second)
+    third = asking.join()
+    assert asking.asks == [first, third]
 
 
 def test_who_waits_waits_until_its_deadline_and_leaves_the_others_as_they_are() -> None:

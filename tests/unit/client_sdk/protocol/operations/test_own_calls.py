@@ -339,11 +339,14 @@ def test_what_is_stored_is_done_though_nobody_can_decide(monkeypatch: pytest.Mon
     assert hand.now_us - stored_us == pytest.approx(own_calls.FOLD_WAIT_S * 1e6, abs=1000)
 
 
+@pytest.mark.parametrize(("stored", "initial", "final"), [(1, 3, 1), (2, 2, 3)])
 def test_no_decision_is_begun_that_has_no_quorum_for_it_would_fence_out_calls_on_their_way(
-    monkeypatch: pytest.MonkeyPatch,
+    stored: int, initial: int, final: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With Blind (0, 1) and Call (3, 1) and one replica down, one call in ten had an unknown outcome: where any one replica is enough."""
-    choice = QuorumChoice(kept_type("cart"), dict.fromkeys(ALL, 1), {"Blind/Ok": (0, 1), "Call/Ok": (3, 1)})
+    choice = QuorumChoice(
+        kept_type("cart"), dict.fromkeys(ALL, 1), {"Blind/Ok": (0, stored), "Call/Ok": (initial, final)}
+    )
     monkeypatch.setattr(ClusterDocument, "choice_of", lambda _, name: choice)
     monkeypatch.setattr(own_calls, "FOLD_EVERY", 10**9)
     hand = cluster()
@@ -357,7 +360,7 @@ def test_no_decision_is_begun_that_has_no_quorum_for_it_would_fence_out_calls_on
     hand.carry_until("stored", "f1", "r1", "r2")
     assert isinstance(hand.outcomes["stored"], Done)
     hand.packets = late
-    hand.carry("f2", "r1")
+    hand.carry("f2", "r1", "r2")
     assert isinstance(hand.outcomes["on its way"], Done)
     hand.drop("f2")
     assert hand.ask("f3", call("content")) == answer(a=2, b=1, c=1)
