@@ -1,6 +1,6 @@
 """`quorate check` beside Porcupine (Anish Athalye) on the histories that it publishes: the same verdicts, and how long each takes.
 
-102 histories of a register in etcd, by Jepsen, and six of a key-value store with 1, 10 and 50 clients, right and wrong. Each history is read first; told
+103 histories of a register in etcd, by Jepsen, and six of a key-value store with 1, 10 and 50 clients, right and wrong. Each history is read first; told
 is the time from there to the verdict, of this process and of `go test`, one history after the other. Ours includes the few calls that show what is wrong.
 Both judge the keys of the store apart. Needs Go and a checkout.
 

@@ -133,8 +133,8 @@ def run_log(operation: Invoke, task: Task, machine: Machine) -> Generator[float,
         while task.now.mono_s < until_s and not task.is_left:
             if isinstance((yield until_s), Resolved):
                 break
-        round_ = looking(operation.object, task, machine)
         # They may have been run by another front end, which did not tell.
+        round_ = looking(operation.object, task, machine)
         yield from round_.wait(lambda: bool(round_.replies), until_s)
 
 
@@ -158,9 +158,7 @@ def _look(operation: Invoke, task: Task, machine: Machine) -> Generator[float, E
     look = partial(
         observe.collect, operation.object, task, machine, needed, limit=LOOK_ENTRIES, to_first=True
     )
-    answered = (
-        None if cache.first_look.is_over else (yield from cache.first_look.learn(task, look, machine.wake))
-    )
+    answered = yield from cache.first_look.learn(task, look, machine.wake)
     if answered is None:
         answered = yield from look()
     before = cache.summary.value
