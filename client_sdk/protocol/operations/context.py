@@ -111,11 +111,12 @@ def decide(
     if not verdict.elsewhere:
         return verdict
     late = yield from _late_verdict(verdict.elsewhere, task)
+    if late.failed is not None and not late.failed.definite:
+        machine.count("commands lost elsewhere unknown")
+        raise OperationFailed(late.failed)
     machine.count("commands answered late")
     if late.failed is None:
         return late
-    if not late.failed.definite:
-        raise OperationFailed(late.failed)
     return (yield from _decide(name, command, task, machine, is_here=True))
 
 
@@ -126,7 +127,8 @@ def _late_verdict(elsewhere: str, task: Task) -> Generator[float, Event, Command
         if isinstance(event, Resolved):
             verdict: CommandResult = event.result
             return verdict
-    raise OperationFailed(Expired(f"no decision before the deadline ({elsewhere})").outcome(is_unknown=True))
+    unknown = Expired(f"no decision before the deadline ({elsewhere})").outcome(is_unknown=True)
+    return CommandResult(failed=unknown)
 
 
 def _decide(
