@@ -17,7 +17,8 @@ class Line:
     __slots__ = ("_asker", "_tasks", "is_over")
 
     def __init__(self) -> None:
-        self._tasks: dict[Task, None] = {}
+        self._tasks: dict[Task, Expired | None] = {}
+        """Each with the refusal that another one was told, if it was."""
         self._asker: Task | None = None
         """The one that asks, or is to."""
         self.is_over = False
@@ -28,7 +29,8 @@ class Line:
         ask: Callable[[], Generator[float, Event, _Answer]],
         wake: Callable[[Task], None],
     ) -> Generator[float, Event, _Answer | None]:
-        """What `ask` returns; None where another task has learnt it. Where that one fails, or its caller goes, another one asks.
+        """What `ask` returns; None where another task has learnt it. Where that one fails, or its caller goes, another one asks;
+        what the replicas refused it they refuse to all who wait.
 
         Raises Expired.
         """
@@ -36,6 +38,8 @@ class Line:
         try:
             while not self.is_over and self._asker not in (None, task) and not task.is_late:
                 yield task.deadline_s
+                if (refused := self._tasks[task]) is not None:
+                    raise Expired(refused.detail, refused.answered, is_refused=True, limit=refused.limit)
             if self.is_over:
                 return None
             if task.is_late:
@@ -43,13 +47,23 @@ class Line:
             self._asker = task
             learnt = yield from ask()
             self.is_over = True
-            for waiting in self._tasks.keys() - {task}:
-                wake(waiting)
+            self._wake_others(task, wake)
             return learnt
+        except Expired as failed:
+            if self._asker is task and failed.is_refused:
+                self._tasks = dict.fromkeys(self._tasks, failed)
+                self._wake_others(task, wake)
+                self._asker = None
+            raise
         finally:
             del self._tasks[task]
             if self._asker is task:
                 self._pass_on(wake)
+
+    def _wake_others(self, task: Task, wake: Callable[[Task], None]) -> None:
+        for waiting in self._tasks:  # In order: a seed of the simulation is one run.
+            if waiting is not task:
+                wake(waiting)
 
     def _pass_on(self, wake: Callable[[Task], None]) -> None:
         """To whoever has most time left: the others wait for the same answer, and the oldest might have less time than it takes."""

@@ -160,6 +160,8 @@ def _look(operation: Invoke, task: Task, machine: Machine) -> Generator[float, E
     )
     answered = yield from cache.first_look.learn(task, look, machine.wake)
     if answered is None:
+        if _is_large(operation, cache.summary.value):  # Each of those who wait would have it sent again.
+            return None
         answered = yield from look()
     before = cache.summary.value
     is_whole = cache.is_decided and not cache.summary.adopted and not cache.has_entries

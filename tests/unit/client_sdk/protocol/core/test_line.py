@@ -17,6 +17,7 @@ class Asking:
         self.line = Line()
         self.asks: list[Task] = []
         self.woken: list[Task] = []
+        self.refusal: Expired | None = None
         self.came: dict[Task, str | None] = {}
         self.steps: dict[Task, Generator[float, Event, str | None]] = {}
 
@@ -31,6 +32,8 @@ class Asking:
         yield DEADLINE_S
         if task.is_late:
             raise Expired("nobody answered")
+        if self.refusal is not None:
+            raise self.refusal
         return "told"
 
     def _wake(self, task: Task) -> None:
@@ -56,7 +59,7 @@ def test_one_asks_and_all_who_came_meanwhile_go_on_when_it_has_been_told() -> No
     assert not asking.came, "it was woken for nothing"
     asking.go_on(first)
     assert asking.came == {first: "told"}
-    assert set(asking.woken) == set(others)
+    assert asking.woken == others
     asking.go_on_woken()
     assert asking.came == {first: "told"} | dict.fromkeys(others)
     assert not asking.woken, "each is woken once, however many wait"
@@ -84,7 +87,26 @@ def test_where_the_first_one_fails_the_one_with_most_time_left_asks(is_late: boo
     asking.go_on_woken()
     assert asking.asks == [first, third]
     asking.go_on(third)
-    assert set(asking.woken) == {second, fourth}
+    assert asking.woken == [second, fourth]
+
+
+def test_what_is_refused_one_is_refused_all_who_wait_at_once() -> None:
+    """Each of them asked in turn: of five hundred, three hundred waited until their deadlines."""
+    asking = Asking()
+    first, *others = [asking.join() for _ in range(3)]
+    asking.refusal = Expired("r1: another cluster", ["r1"], is_refused=True, limit="log-full")
+    with pytest.raises(Expired, match="another cluster"):
+        asking.go_on(first)
+    assert asking.woken == others
+    for each in others:
+        with pytest.raises(Expired, match="another cluster") as caught:
+            asking.go_on(each)
+        assert caught.value.is_refused
+        assert caught.value.limit == "log-full"
+        assert caught.value.answered == frozenset({"r1"})
+    assert asking.woken == others, "nobody is to ask"
+    last = asking.join()
+    assert asking.asks == [first, last]
 
 
 def test_who_is_to_ask_when_its_deadline_has_passed_asks_nobody() -> None:
