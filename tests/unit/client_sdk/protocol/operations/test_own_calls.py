@@ -419,6 +419,19 @@ def test_of_many_that_meet_an_object_one_asks_what_it_is(operation: Invoke) -> N
     assert all(isinstance(outcome, Done) for outcome in hand.outcomes.values())
 
 
+def test_who_waited_for_a_look_that_showed_a_large_state_does_not_have_it_sent_again() -> None:
+    hand = cluster()
+    hand.ask("f0", call("fill", LOOK_BYTES_MAX * 2, key="k"))
+    hand.start_all("f1", {f"call {number}": call("content") for number in range(20)})
+    hand.carry("f1", "r2", "r3")
+    asked = [packet.send.request for packet in hand.packets if packet.send.replica != "r1"]
+    assert asked
+    promises = [each for each in asked if isinstance(each, Collect) and each.ballot is not None]
+    assert promises == asked, "they are decided together"
+    hand.settle()
+    assert all(isinstance(outcome, Done) for outcome in hand.outcomes.values())
+
+
 @pytest.mark.parametrize("operation", [put("a"), call("content")], ids=["stored", "looked"])
 def test_where_the_caller_of_the_one_that_asks_has_gone_the_next_one_asks(operation: Invoke) -> None:
     hand = cluster()
