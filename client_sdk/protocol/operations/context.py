@@ -111,12 +111,11 @@ def decide(
     if not verdict.elsewhere:
         return verdict
     late = yield from _late_verdict(verdict.elsewhere, task)
-    if late.failed is not None and not late.failed.definite:
-        machine.count("commands lost elsewhere unknown")
-        raise OperationFailed(late.failed)
     machine.count("commands answered late")
     if late.failed is None:
         return late
+    if not late.failed.definite:
+        raise OperationFailed(late.failed)
     return (yield from _decide(name, command, task, machine, is_here=True))
 
 
@@ -127,8 +126,7 @@ def _late_verdict(elsewhere: str, task: Task) -> Generator[float, Event, Command
         if isinstance(event, Resolved):
             verdict: CommandResult = event.result
             return verdict
-    unknown = Expired(f"no decision before the deadline ({elsewhere})").outcome(is_unknown=True)
-    return CommandResult(failed=unknown)
+    raise OperationFailed(Expired(f"no decision before the deadline ({elsewhere})").outcome(is_unknown=True))
 
 
 def _decide(
