@@ -38,8 +38,6 @@ class ForwardedRequests:
         self._stamp: Final = stamp
         self._under_way: Final[dict[int, tuple[Task | None, str]]] = {}
         """Whose a forwarded request is (nobody's: a greeting), and which replica was asked."""
-        self._late: Final[dict[int, Callable[[ForwardedReply | Unanswered], None]]] = {}
-        """Whom to tell of those that are late."""
 
     def choose(self, name: str, now_s: float) -> str | None:
         """The replica whose front end should decide on the object, where several want to; None: this one."""
@@ -90,14 +88,7 @@ class ForwardedRequests:
             answer = Unanswered(f"its URL reaches replica {answer.replica}: correct the endpoints")
         if isinstance(answer, ForwardedReply):
             self.coordinators.heard(coordinator, answer.incarnation, now_s)
-        if (hear := self._late.pop(token, None)) is not None:
-            hear(answer)
-            return None
         return None if task is None else (task, Answered(coordinator, token, answer))
-
-    def hear_late(self, token: int, hear: Callable[[ForwardedReply | Unanswered], None]) -> None:
-        """Tell what comes of the request under `token`, for which its task waits no longer."""
-        self._late[token] = hear
 
     def task_of(self, token: int) -> Task:
         """Whose a forwarded request under way is that has commands."""
@@ -108,5 +99,4 @@ class ForwardedRequests:
     def forget(self) -> None:
         """Forget all that is under way."""
         self._under_way.clear()
-        self._late.clear()
         self.sends.clear()

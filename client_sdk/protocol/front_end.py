@@ -5,7 +5,7 @@ delivers answers and the time, and carries out the effects; the simulation is on
 """
 
 from collections import deque
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from functools import lru_cache, partial
 from heapq import heappop, heappush
 from typing import Final
@@ -283,10 +283,6 @@ class FrontEnd(TimeNow):
     ) -> int:
         """Ask the coordinator; its answer comes to the task as an Answered with the returned token."""
         return self._forwarded.forward(task, coordinator, name, commands, deadline_s, timeout_s)
-
-    def hear_late(self, token: int, hear: Callable[[ForwardedReply | Unanswered], None]) -> None:
-        """Tell what comes of the request under `token`, for which its task waits no longer."""
-        self._forwarded.hear_late(token, hear)
 
     def cache_of(self, name: str) -> LogCache:
         """What is known of the object."""

@@ -41,7 +41,7 @@ CLOSE_TIMEOUT_S: Final = 0.5
 """What `aclose` gives lazy messages to leave: each of them may be lost."""
 
 FORWARDED_MAX: Final = 64
-"""Forwarded requests under way to one replica, the late ones too. What is not forwarded is decided here."""
+"""Forwarded requests under way; there is one for an object at most. What is not forwarded is decided here."""
 
 SITE_CHARS: Final = 13
 TAGGED_SITE_CHARS: Final = 10
@@ -129,8 +129,7 @@ class Driver:
         )
         self._transport: Final = transport
         self._forwarder: Final = forwarder
-        self._forwarding: Final[dict[asyncio.Task[None], str]] = {}
-        """Whom each one asks."""
+        self._forwarding: Final[set[asyncio.Task[None]]] = set()
         self._links: Final = {
             replica.id: Link(replica.id, document, transport, self._clock, self._delivered)
             for replica in document.replicas
@@ -321,10 +320,10 @@ class Driver:
         for send in effects.sends:
             self._links[send.replica].put(send, is_last=is_last)
         for request in effects.forwards:
-            has_room = list(self._forwarding.values()).count(request.replica) < FORWARDED_MAX
+            has_room = len(self._forwarding) < FORWARDED_MAX
             forwarding = asyncio.get_running_loop().create_task(self._forward(request, has_room=has_room))
-            self._forwarding[forwarding] = request.replica
-            forwarding.add_done_callback(self._forwarding.pop)
+            self._forwarding.add(forwarding)
+            forwarding.add_done_callback(self._forwarding.discard)
         for finish in effects.finished:
             future = self._waiting.pop(finish.number, None)
             if future is not None:

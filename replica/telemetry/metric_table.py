@@ -192,7 +192,6 @@ EVENTS: Final[Mapping[str, str]] = {
     "commands refused elsewhere decided here": "The other front end would not; the command was decided here.",
     "commands lost elsewhere decided here": "Its answer was lost, and the command changes nothing: it was decided here.",
     "commands lost elsewhere unknown": "Its answer was lost: the outcome is unknown.",
-    "commands answered late": "Its answer came after one and a half seconds, and was waited for.",
     "went on alone": "An operation that shared a round of messages with others could not end with it.",
     "outcomes unavailable": "An operation ended without a quorum.",
     "outcomes unknown": "An operation ended without anybody knowing whether it took effect.",

@@ -9,9 +9,8 @@ Owns when that is done, and what an answer, or none, means for the commands:
   wait are decided here.
 * A command is forwarded once. It must not carry a key, nor may an accept that grants it be in doubt, nor may it have come
   from another front end: so no command goes in circles.
-* A coordinator that certainly did nothing leaves the command to its own front end. Where the answer is lost, or does not come in time, a
-  peek or a settling is decided here (nobody could tell whether that was done twice). All others have an unknown outcome where it is
-  lost; else their callers wait for it until their deadlines, and hold up nobody meanwhile.
+* A coordinator that certainly did nothing leaves the command to its own front end. Where the answer is lost, a peek or a settling is
+  decided here (nobody could tell whether that was done twice); all others have an unknown outcome.
 """
 
 from collections.abc import Callable, Generator, Sequence
@@ -28,7 +27,7 @@ from ....api_specs.commands import (
     SettleResult,
 )
 from ....api_specs.limits import FORWARD_S_MAX
-from ....api_specs.messages import Denied, ForwardedReply, Granted
+from ....api_specs.messages import ForwardedReply, Granted
 from ..core.rounds import Answered, Event, Task
 from ..core.values import Failed, Unanswered
 from .pending import CommandResult, PendingCommand
@@ -66,12 +65,6 @@ class Machine(Protocol):
         timeout_s: float,
     ) -> int:
         """Ask the coordinator; its answer comes to the task as an Answered with the returned token."""
-
-    def hear_late(self, token: int, hear: Callable[[ForwardedReply | Unanswered], None]) -> None:
-        """Tell what comes of the request under `token`, for which its task waits no longer."""
-
-    def resolve(self, asked: PendingCommand, verdict: CommandResult) -> None:
-        """Tell a command's caller what came of it."""
 
     def pause_coordinator(self, coordinator: str) -> None:
         """Do not ask this one for a while."""
@@ -134,85 +127,62 @@ class ForwardingPolicy:
             self._machine.count("commands forwarded")
         left_s = min(asked.task.deadline_s for asked in batch) - task.now.mono_s
         limit_s = min(FORWARD_S_MAX, COORDINATORS_SHARE * max(left_s, LEFT_S_MIN))
-        until_s = task.now.mono_s + limit_s + GRACE_S
-        last_s = max(until_s, *(asked.task.deadline_s for asked in batch)) - task.now.mono_s
-        token = self._machine.send_forwarded(task, coordinator, self._name, tuple(commands), limit_s, last_s)
-        answer = yield from _answer_to(token, until_s, task)
-        if answer is None:
-            self._machine.pause_coordinator(coordinator)
-            self._leave_to(coordinator, token, batch, finish)
+        answer = yield from self._exchange(task, coordinator, tuple(commands), limit_s, limit_s + GRACE_S)
+        if isinstance(answer, ForwardedReply) and len(answer.results) == len(batch):
+            self._take_in(task, coordinator, answer, batch, finish)
             return
-        if isinstance(answer, ForwardedReply):
-            self._hear(task.now.mono_s, is_shared=answer.is_shared)
-        verdicts = _verdicts(coordinator, batch, answer)
-        if all(verdict.failed for verdict in verdicts):
-            self._machine.pause_coordinator(coordinator)
-        for asked, verdict in zip(batch, verdicts, strict=True):
-            if verdict.failed is None:
-                finish(asked, verdict)
-            else:
-                self._lose(asked, verdict.failed, finish)
-
-    def _leave_to(self, coordinator: str, token: int, batch: list[PendingCommand], finish: Finish) -> None:
-        """Its machine may be busy, or it was paused: callers wait on for what it did, but for what is decided here."""
-        late = f"{coordinator} was asked to decide: no answer in time"
-
-        def hear(answer: ForwardedReply | Unanswered) -> None:
-            for asked, verdict in zip(batch, _verdicts(coordinator, batch, answer), strict=True):
-                if asked in waiting:
-                    self._machine.resolve(asked, verdict)
-
-        waiting = [asked for asked in batch if not isinstance(asked.command, PeekCommand | SettleCommand)]
-        self._machine.hear_late(token, hear)
+        self._machine.pause_coordinator(coordinator)
+        definite = isinstance(answer, Unanswered) and answer.definite
+        detail = (
+            answer.detail if isinstance(answer, Unanswered) else "its answer does not fit what it was asked"
+        )
         for asked in batch:
-            if asked in waiting:
-                finish(asked, CommandResult(elsewhere=late))
-            else:
-                self._lose(asked, Failed("unknown", late, definite=False), finish)
+            self._leave(asked, f"{coordinator} was asked to decide: {detail}", finish, definite=definite)
 
-    def _lose(self, asked: PendingCommand, failed: Failed, finish: Finish) -> None:
+    def _exchange(
+        self,
+        task: Task,
+        coordinator: str,
+        commands: tuple[ForwardableCommand, ...],
+        deadline_s: float,
+        timeout_s: float,
+    ) -> Generator[float, Event, ForwardedReply | Unanswered]:
+        token = self._machine.send_forwarded(task, coordinator, self._name, commands, deadline_s, timeout_s)
+        until_s = task.now.mono_s + timeout_s
+        while task.now.mono_s < until_s:
+            event = yield until_s
+            if isinstance(event, Answered) and event.token == token:
+                assert isinstance(event.answer, ForwardedReply | Unanswered)
+                return event.answer
+        return Unanswered("no answer in time")
+
+    def _take_in(
+        self,
+        task: Task,
+        coordinator: str,
+        served: ForwardedReply,
+        batch: list[PendingCommand],
+        finish: Finish,
+    ) -> None:
+        self._hear(task.now.mono_s, is_shared=served.is_shared)
+        if not any(isinstance(result, Granted) for result in served.results):
+            self._machine.pause_coordinator(coordinator)
+        for asked, result in zip(batch, served.results, strict=True):
+            if isinstance(result, Granted):
+                finish(asked, CommandResult(_given(asked.command, result), frozenset(result.answered)))
+            else:
+                detail = f"{coordinator} was asked to decide: {result.detail}"
+                self._leave(asked, detail, finish, definite=result.definite)
+
+    def _leave(self, asked: PendingCommand, detail: str, finish: Finish, *, definite: bool) -> None:
         """The coordinator did not decide the command, or its answer is lost."""
-        if failed.definite or isinstance(asked.command, PeekCommand | SettleCommand):
-            self._machine.count(f"commands {'refused' if failed.definite else 'lost'} elsewhere decided here")
+        if definite or isinstance(asked.command, PeekCommand | SettleCommand):
+            self._machine.count(f"commands {'refused' if definite else 'lost'} elsewhere decided here")
             asked.is_here, asked.is_proposed = True, False
-            asked.may_be_done = not failed.definite and isinstance(asked.command, SettleCommand)
+            asked.may_be_done = not definite and isinstance(asked.command, SettleCommand)
             return
         self._machine.count("commands lost elsewhere unknown")
-        finish(asked, CommandResult(failed=failed))
-
-
-def _answer_to(
-    token: int, until_s: float, task: Task
-) -> Generator[float, Event, ForwardedReply | Unanswered | None]:
-    """None: there is none yet."""
-    while task.now.mono_s < until_s:
-        event = yield until_s
-        if isinstance(event, Answered) and event.token == token:
-            assert isinstance(event.answer, ForwardedReply | Unanswered)
-            return event.answer
-    return None
-
-
-def _verdicts(
-    coordinator: str, batch: list[PendingCommand], answer: ForwardedReply | Unanswered
-) -> list[CommandResult]:
-    """What the answer says of each command. A failure that is definite: the coordinator did nothing."""
-    if isinstance(answer, ForwardedReply) and len(answer.results) == len(batch):
-        results = answer.results
-    elif isinstance(answer, Unanswered):
-        results = (Denied(answer.detail, definite=answer.definite),) * len(batch)
-    else:
-        results = (Denied("its answer does not fit what it was asked"),) * len(batch)
-    return [_verdict(coordinator, asked, result) for asked, result in zip(batch, results, strict=True)]
-
-
-def _verdict(coordinator: str, asked: PendingCommand, result: Granted | Denied) -> CommandResult:
-    if isinstance(result, Granted):
-        return CommandResult(_given(asked.command, result), frozenset(result.answered))
-    detail = f"{coordinator} was asked to decide: {result.detail}"
-    return CommandResult(
-        failed=Failed("unavailable" if result.definite else "unknown", detail, definite=result.definite)
-    )
+        finish(asked, CommandResult(failed=Failed("unknown", detail, definite=False)))
 
 
 def _may_be_forwarded(command: Command) -> bool:

@@ -56,8 +56,6 @@ class CommandResult(Struct, frozen=True):
     result: Any = None
     answered: frozenset[str] = frozenset()
     failed: Failed | None = None
-    elsewhere: str = ""
-    """In words, that another front end was asked, and has not answered in time, but may still: then another verdict follows."""
 
     def doubted(self) -> "CommandResult":
         """The same for a command that another front end may have done, or may yet do: a failure says nothing of that. Nor does a

@@ -106,32 +106,7 @@ class Machine(Protocol):
 def decide(
     name: str, command: Command, task: Task, machine: Machine, *, is_here: bool = False
 ) -> Generator[float, Event, CommandResult]:
-    """The verdict on the command; OperationFailed when it fails or the task's deadline passes."""
-    verdict = yield from _decide(name, command, task, machine, is_here=is_here)
-    if not verdict.elsewhere:
-        return verdict
-    late = yield from _late_verdict(verdict.elsewhere, task)
-    machine.count("commands answered late")
-    if late.failed is None:
-        return late
-    if not late.failed.definite:
-        raise OperationFailed(late.failed)
-    return (yield from _decide(name, command, task, machine, is_here=True))
-
-
-def _late_verdict(elsewhere: str, task: Task) -> Generator[float, Event, CommandResult]:
-    """That of a front end which has not answered in time; who waits for it takes nobody's place at decisions."""
-    while not task.is_late:
-        event = yield task.deadline_s
-        if isinstance(event, Resolved):
-            verdict: CommandResult = event.result
-            return verdict
-    raise OperationFailed(Expired(f"no decision before the deadline ({elsewhere})").outcome(is_unknown=True))
-
-
-def _decide(
-    name: str, command: Command, task: Task, machine: Machine, *, is_here: bool
-) -> Generator[float, Event, CommandResult]:
+    """The proposer's verdict on the command; OperationFailed when it fails or the task's deadline passes."""
     if not machine.is_time_known():  # A term stamped by a wall clock that is far ahead would be refused.
         yield from read_clocks(name, task, machine, VoteCount(machine.choice_of(name).votes, 1))
     places, cache = machine.places, machine.cache_of(name)

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from quorate.api_specs.messages import ForwardedRequest
-from quorate.client_sdk.protocol.core.values import Failed
 from quorate.client_sdk.protocol.decisions.forwarding import Finish, ForwardingPolicy
 from quorate.client_sdk.protocol.decisions.pending import CommandResult, PendingCommand
 from quorate.replica.protocol.at_most_once import AtMostOnce
@@ -24,19 +23,15 @@ def serve_every_copy() -> Planting:
 
 def decide_here_after_a_lost_answer() -> Planting:
     """A front end that hears nothing of its forwarded request decides the command itself, though it carries no key."""
-    right = ForwardingPolicy._lose
+    right = ForwardingPolicy._leave
 
-    def lose(self: ForwardingPolicy, asked: PendingCommand, failed: Failed, finish: Finish) -> None:
-        right(self, asked, replace(failed, definite=True), finish)
-
-    def leave_to(
-        self: ForwardingPolicy, coordinator: str, token: int, batch: list[PendingCommand], finish: Finish
+    def leave(
+        self: ForwardingPolicy, asked: PendingCommand, detail: str, finish: Finish, *, definite: bool
     ) -> None:
-        del coordinator, token
-        for asked in batch:
-            right(self, asked, Failed("unavailable", "late", definite=True), finish)
+        del definite
+        right(self, asked, detail, finish, definite=True)
 
-    return patched(ForwardingPolicy, _lose=lose, _leave_to=leave_to)
+    return patched(ForwardingPolicy, _leave=leave)
 
 
 def hand_over_what_was_proposed() -> Planting:
@@ -55,24 +50,20 @@ def hand_over_what_was_proposed() -> Planting:
 
 def lost_answers_did_nothing() -> Planting:
     """A caller whose forwarded request was lost is told that certainly nothing happened."""
-    right = ForwardingPolicy._lose
+    right = ForwardingPolicy._leave
 
-    def lose(self: ForwardingPolicy, asked: PendingCommand, failed: Failed, finish: Finish) -> None:
-        def tell(asked: PendingCommand, verdict: CommandResult) -> None:
-            assert verdict.failed is not None
-            nothing = replace(verdict.failed, reason="unavailable", definite=True)
-            finish(asked, CommandResult(failed=nothing))
-
-        right(self, asked, failed, tell)
-
-    def leave_to(
-        self: ForwardingPolicy, coordinator: str, token: int, batch: list[PendingCommand], finish: Finish
+    def leave(
+        self: ForwardingPolicy, asked: PendingCommand, detail: str, finish: Finish, *, definite: bool
     ) -> None:
-        del token
-        for asked in batch:
-            lose(self, asked, Failed("unknown", f"{coordinator} is late", definite=False), finish)
+        def tell(asked: PendingCommand, verdict: object) -> None:
+            failed = getattr(verdict, "failed", None)
+            if failed is not None:
+                failed = replace(failed, reason="unavailable", definite=True)
+            finish(asked, CommandResult(failed=failed))
 
-    return patched(ForwardingPolicy, _lose=lose, _leave_to=leave_to)
+        right(self, asked, detail, tell, definite=definite)
+
+    return patched(ForwardingPolicy, _leave=leave)
 
 
 def hand_on_what_was_handed_over() -> Planting:

@@ -7,9 +7,6 @@ import pytest
 from msgspec.structs import replace
 
 from quorate.api_specs.messages import Denied, ForwardedRequest, Granted
-from quorate.client_sdk.protocol.core.values import Failed
-from quorate.client_sdk.protocol.decisions.forwarding import Finish, ForwardingPolicy
-from quorate.client_sdk.protocol.decisions.pending import CommandResult, PendingCommand
 from quorate.replica.protocol.at_most_once import AtMostOnce
 from quorate.simulation.run import judge
 from quorate.simulation.scenarios.faults import NO_FAULTS
@@ -22,7 +19,6 @@ from tests.sim.planted.worlds import QUEUE, chosen, only
 
 DOWN_US = 30_000
 COPY_US = 100_000
-LATE_US = 2_500_000
 SHARED = Hint(
     QUEUE,
     chosen("queue", (0, 2), (2, 2)),
@@ -102,59 +98,6 @@ def test_a_copy_that_finds_the_next_incarnation_would_take_a_second_item_if_that
             except Violation:
                 caught += 1
     assert caught >= 2
-
-
-def late() -> AbstractContextManager[None]:
-    """Each second answer of a host starts on its way seconds after it has decided."""
-    right: Callable[..., None] = asking.Serving._reply
-    answered = 0
-
-    def reply(self: asking.Serving, results: tuple[Granted | Denied, ...]) -> None:
-        nonlocal answered
-        answered += bool(results)
-        if results and answered % 2:
-            self._node.world.later(LATE_US, right, self, results)
-        else:
-            right(self, results)
-
-    return patched(asking.Serving, _reply=reply)
-
-
-def patient(seed: int) -> World:
-    """Callers wait for four seconds."""
-    world = World(replace(shared(seed, is_routed=True), deadline_s=4.0))
-    with late():
-        world.run()
-    judge(world)
-    return world
-
-
-def test_what_a_host_answers_late_is_what_was_done() -> None:
-    worlds = [patient(seed) for seed in range(1, 9)]
-    assert not any("unknown (indefinite)" in world.history.outcomes for world in worlds)
-    assert sum(world.counters.get("commands answered late", 0) for world in worlds) >= 8
-
-
-def test_what_is_late_and_is_decided_here_as_well_is_taken_twice_and_half_of_it_lost() -> None:
-    """Shows that the schedule above could fail."""
-    right = ForwardingPolicy._leave_to
-
-    def leave_to(
-        self: ForwardingPolicy, coordinator: str, token: int, batch: list[PendingCommand], finish: Finish
-    ) -> None:
-        right(self, coordinator, token, batch, finish)
-        nothing = CommandResult(failed=Failed("unavailable", "late", definite=True))
-        for asked in batch:
-            self._machine.resolve(asked, nothing)
-
-    caught = 0
-    for seed in range(1, 9):
-        with patched(ForwardingPolicy, _leave_to=leave_to):
-            try:
-                patient(seed)
-            except Violation:
-                caught += 1
-    assert caught >= 4
 
 
 def test_front_ends_that_share_a_queue_depose_each_other_far_less_when_they_forward() -> None:

@@ -5,14 +5,14 @@ operations and proposers ask of the front end around them is noted here, and ans
 """
 
 from collections import Counter
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from typing import Any, Final
 
 from quorate.adts.log import Entry, Seen, Value
 from quorate.api_specs.cluster import ChoiceRule, ClockSettings
 from quorate.api_specs.commands import ForwardableCommand
 from quorate.api_specs.limits import DEFAULTS, Limits
-from quorate.api_specs.messages import Collected, Commit, ForwardedReply, Reply, Row, Status
+from quorate.api_specs.messages import Collected, Commit, Reply, Row, Status
 from quorate.client_sdk.protocol.core.answer_times import RESEND_S_FIRST
 from quorate.client_sdk.protocol.core.log_cache import LogCache
 from quorate.client_sdk.protocol.core.pacing import Pacing
@@ -140,17 +140,9 @@ class Stage(TimeNow):
 
     def decide(self, result: Any) -> None:
         """The proposer tells what the oldest command came to; a Failed: that it failed."""
-        failed = result if isinstance(result, Failed) else None
-        self.tell(CommandResult(result, frozenset({"r1", "r2"}), failed))
-
-    def tell(self, verdict: CommandResult) -> None:
-        """The proposer's verdict on the oldest command."""
         self.commands.pop(0)
-        self.hear(verdict)
-
-    def hear(self, verdict: CommandResult) -> None:
-        """The verdict of somebody else."""
-        self._resume(Resolved(verdict))
+        failed = result if isinstance(result, Failed) else None
+        self._resume(Resolved(CommandResult(result, frozenset({"r1", "r2"}), failed)))
 
     def sleep(self, seconds: float) -> None:
         """Time passes, and the task is woken whenever it wants to be."""
@@ -266,10 +258,6 @@ class Stage(TimeNow):
     def coordinator_of(self, name: str) -> str | None:
         """See Machine."""
         return None
-
-    def hear_late(self, token: int, hear: Callable[[ForwardedReply | Unanswered], None]) -> None:
-        """See Machine."""
-        raise AssertionError(token)
 
     def pause_coordinator(self, coordinator: str) -> None:
         """See Machine."""

@@ -59,26 +59,6 @@ def test_an_answer_goes_to_the_task_that_asked_once() -> None:
     assert asks.take(token, served, 0.1) is None
 
 
-def test_what_is_late_is_told_to_who_hears_it_once() -> None:
-    asks = asks_of()
-    asks.coordinators.heard("r1", "i", 0.0)
-    token = asks.forward(
-        Task(1, None, Now(0.0, 0), 10.0),  # type: ignore[arg-type]
-        "r1",
-        NAME,
-        (DequeueCommand(1),),
-        1.0,
-        10.0,
-    )
-    told: list[ForwardedReply | Unanswered] = []
-    asks.hear_late(token, told.append)
-    reply = ForwardedReply("r1", "i")
-    assert asks.take(token, reply, 5.0) is None, "no task waits"
-    assert told == [reply]
-    assert asks.take(token, reply, 6.0) is None
-    assert told == [reply]
-
-
 def test_who_may_not_ask_greets_nobody() -> None:
     asks = asks_of(may_forward=False)
     assert asks.choose(NAME, 0.0) is None

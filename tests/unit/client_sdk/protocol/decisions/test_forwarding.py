@@ -1,6 +1,5 @@
 """When commands are forwarded, and what an answer, or none, means for each of them."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -20,7 +19,6 @@ from quorate.client_sdk.protocol.core.rounds import Answered, Task
 from quorate.client_sdk.protocol.core.values import Failed, Unanswered
 from quorate.client_sdk.protocol.decisions.forwarding import (
     ALONE_S,
-    GRACE_S,
     LOOK_S,
     ROUTED_S,
     SHARED_S,
@@ -44,9 +42,6 @@ class Machine:
         self.coordinator: str | None = "r1"
         self.asks: list[tuple[str, tuple[ForwardableCommand, ...], float]] = []
         self.paused: list[str] = []
-        self.timeouts_s: list[float] = []
-        self.late: dict[int, Callable[[ForwardedReply | Unanswered], None]] = {}
-        self.resolved: list[tuple[PendingCommand, CommandResult]] = []
 
     def coordinator_of(self, name: str) -> str | None:
         """See handing.Machine."""
@@ -63,16 +58,7 @@ class Machine:
     ) -> int:
         """See handing.Machine."""
         self.asks.append((coordinator, commands, deadline_s))
-        self.timeouts_s.append(timeout_s)
         return len(self.asks)
-
-    def hear_late(self, token: int, hear: Callable[[ForwardedReply | Unanswered], None]) -> None:
-        """See handing.Machine."""
-        self.late[token] = hear
-
-    def resolve(self, asked: PendingCommand, verdict: CommandResult) -> None:
-        """See handing.Machine."""
-        self.resolved.append((asked, verdict))
 
     def pause_coordinator(self, coordinator: str) -> None:
         """See handing.Machine."""
@@ -237,55 +223,6 @@ def test_without_an_answer_a_take_is_unknown_and_a_front_is_decided_here(rig: Ri
     assert (verdict.failed.reason, verdict.failed.definite) == ("unknown", False)
     assert (front.is_here, front.is_proposed) == (True, False)
     assert rig.machine.paused == ["r1"]
-
-
-def late(rig: Rig, *commands: Command) -> list[PendingCommand]:
-    """The commands, once their answer has not come in time."""
-    batch = [PendingCommand(command, task()) for command in commands]
-    steps = rig.forwarding.forward(rig.task, "r1", batch, lambda *told: rig.verdicts.append(told))
-    until_s = next(steps)
-    assert until_s == 1.0 + GRACE_S
-    rig.task.now = Now(until_s, 0)
-    with pytest.raises(StopIteration):
-        steps.send(None)
-    assert rig.machine.paused == ["r1"]
-    assert rig.machine.timeouts_s == [10.0], "until the last deadline"
-    return batch
-
-
-def test_what_is_late_is_waited_for_but_for_what_is_decided_here(rig: Rig) -> None:
-    """An overloaded coordinator answered a moment after one and a half seconds, and what it had done was unknown."""
-    front, take, swap = late(rig, PeekCommand(), DequeueCommand(1), CompareAndSetCommand(None, None))
-    elsewhere = CommandResult(elsewhere="r1 was asked to decide: no answer in time")
-    assert rig.verdicts == [(take, elsewhere), (swap, elsewhere)]
-    assert (front.is_here, front.is_proposed) == (True, False)
-    results = (Granted(), Granted((ENTRY,), answered=("r2",)), Granted(swapped=True))
-    rig.machine.late[1](ForwardedReply("r1", "i", results))
-    assert rig.machine.resolved == [
-        (take, CommandResult((ENTRY,), frozenset({"r2"}))),
-        (swap, CommandResult(True)),
-    ]
-
-
-def test_that_nothing_was_done_may_be_told_late(rig: Rig) -> None:
-    _, take, swap = late(rig, PeekCommand(), DequeueCommand(1), CompareAndSetCommand(None, None))
-    denied = Denied("no", definite=True)
-    rig.machine.late[1](ForwardedReply("r1", "i", (denied, denied, Denied("met before"))))
-    assert [asked for asked, _ in rig.machine.resolved] == [take, swap]
-    assert [verdict.failed for _, verdict in rig.machine.resolved] == [
-        Failed("unavailable", "r1 was asked to decide: no", definite=True),
-        Failed("unknown", "r1 was asked to decide: met before", definite=False),
-    ]
-
-
-@pytest.mark.parametrize("answer", LOST[1:], ids=["silence", "does not fit"])
-def test_what_is_never_told_is_unknown(rig: Rig, answer: Any) -> None:
-    _, take = late(rig, PeekCommand(), DequeueCommand(1))
-    rig.machine.late[1](answer)
-    [(asked, verdict)] = rig.machine.resolved
-    assert asked is take
-    assert verdict.failed is not None
-    assert (verdict.failed.reason, verdict.failed.definite) == ("unknown", False)
 
 
 def test_the_host_is_given_less_time_than_any_caller_has_and_a_second_at_most(rig: Rig) -> None:

@@ -8,7 +8,6 @@ from quorate.api_specs.cluster import ClockSettings
 from quorate.api_specs.messages import Collect, Collected, Status
 from quorate.client_sdk.protocol.core.rounds import Event
 from quorate.client_sdk.protocol.core.values import Failed
-from quorate.client_sdk.protocol.decisions.pending import CommandResult
 from quorate.client_sdk.protocol.decisions.transitions import ConfirmCommand
 from quorate.client_sdk.protocol.operations.context import (
     OperationFailed,
@@ -75,52 +74,6 @@ def test_a_caller_that_goes_away_is_waited_for_only_while_the_outcome_is_in_doub
     assert not stage.is_over
     stage.decide("told")
     assert stage.result.result == "told"
-
-
-LATE = CommandResult(elsewhere="r1 was asked to decide: no answer in time")
-
-
-def elsewhere() -> Stage:
-    """A command that another front end was asked for, and has not answered in time."""
-    stage = deciding()
-    stage.tell(LATE)
-    assert not stage.is_over
-    assert stage.cache_of(NAME).asking == 0, "it takes nobody's place meanwhile"
-    return stage
-
-
-def test_what_another_front_end_did_is_the_result_though_it_comes_late() -> None:
-    stage = elsewhere()
-    stage.hear(CommandResult("taken", frozenset({"r2"})))
-    assert (stage.result.result, stage.result.answered) == ("taken", {"r2"})
-    assert stage.counted["commands answered late"] == 1
-
-
-def test_what_another_front_end_certainly_did_not_do_is_decided_here() -> None:
-    stage = elsewhere()
-    stage.hear(CommandResult(failed=Failed("unavailable", "no room there", definite=True)))
-    [asked] = stage.commands
-    assert asked.is_here
-    stage.decide("told")
-    assert stage.result.result == "told"
-
-
-def test_what_another_front_end_may_have_done_is_unknown() -> None:
-    unknown = Failed("unknown", "cut", definite=False)
-    with pytest.raises(OperationFailed) as caught:
-        elsewhere().hear(CommandResult(failed=unknown))
-    assert caught.value.outcome is unknown
-
-
-def test_another_front_end_is_waited_for_until_the_deadline_though_the_caller_goes_away() -> None:
-    stage = elsewhere()
-    stage.leave()
-    assert not stage.is_over
-    with pytest.raises(OperationFailed) as caught:
-        stage.sleep(DEADLINE_S)
-    outcome = caught.value.outcome
-    assert (outcome.reason, outcome.definite) == ("unknown", False)
-    assert outcome.detail == ("no decision before the deadline (r1 was asked to decide: no answer in time)")
 
 
 def measured(stage: Stage, replica: str, clock_us: int = START_US) -> None:
