@@ -56,6 +56,12 @@ async def test_asks_are_carried_once_and_bounded_and_their_answers_come_back() -
     forwarder.free.set()
     await settle()
     assert machine.served[1:] == [(token, forwarder.answer) for token in range(FORWARDED_MAX)]
+    machine.forwards = [
+        SendForwarded("r1", forwarder.asked[0][1], 1000 + n, 5.0) for n in range(FORWARDED_MAX)
+    ]
+    await driver.run(asking("r1"), 5)
+    await settle()
+    assert len(forwarder.asked) == 2 * FORWARDED_MAX, "there is room for as many again"
     await driver.aclose()
 
 

@@ -195,6 +195,12 @@ def test_granted_commands_get_their_results(rig: Rig) -> None:
     assert not rig.machine.paused
 
 
+def test_a_host_that_did_some_of_it_is_asked_again(rig: Rig) -> None:
+    answer = ForwardedReply("r1", "i", (Denied("no room", definite=True), Granted((ENTRY,))))
+    rig.hand(answer, commands=(DequeueCommand(1), DequeueCommand(1)))
+    assert not rig.machine.paused
+
+
 CERTAIN = [
     ForwardedReply("r1", "i", (Denied("no", definite=True),) * 2),
     Unanswered("r1: refused connection", definite=True),
