@@ -34,6 +34,8 @@ EXAMPLES: Final = "examples"
 BLIND: Final = "blind"
 """The attribute of a class that names its blind operations: whatever the state, they return nothing and raise nothing, so that a call is
 stored without a look at the state, and runs when somebody looks."""
+OBSERVING: Final = "observing"
+"""The attribute of a class that names operations which only look: on an object of eventual consistency they read any one replica."""
 VERSION: Final = "version"
 """The attribute of a class that says which states it understands; 1 where there is none."""
 UPGRADE: Final = "upgrade"
@@ -110,6 +112,8 @@ class PlainClass:
         """Operations whose hints say that they return nothing."""
         self.blind: Final = _blind(found, self._methods, self._silent)
         """Operations whose calls are stored without a look at the state (`BLIND`)."""
+        self.observing: Final = _named(found, OBSERVING, self._methods)
+        """Operations that may miss changes where objects are of eventual consistency (`OBSERVING`)."""
         self.results: Final[Mapping[EventClass, tuple[str, ...]]] = {
             f"{operation}/{OK}": ("result",) for operation in self._methods if operation not in self._silent
         }
@@ -368,22 +372,28 @@ def _methods(found: type) -> Iterator[tuple[str, FunctionType]]:
 
 
 def _blind(found: type, methods: Mapping[str, Any], silent: AbstractSet[str]) -> frozenset[str]:
-    """The operations that the class calls blind. Where a method has that name, it is an operation like others."""
-    named = getattr(found, BLIND, ())
+    """The operations that the class calls blind."""
+    blind = _named(found, BLIND, methods)
+    for name in blind - silent:
+        raise BadClass(
+            f"{found.__name__}.{BLIND} names {name}, whose hint does not say that it returns None: nobody would get what it returns"
+        )
+    return blind
+
+
+def _named(found: type, attribute: str, methods: Mapping[str, Any]) -> frozenset[str]:
+    """The operations that an attribute of the class names. Where a method has that name, it is an operation like others."""
+    named = getattr(found, attribute, ())
     if isinstance(named, FunctionType):
         return frozenset()
     if not isinstance(named, tuple) or not all(isinstance(name, str) for name in named):
         raise BadClass(
-            f"{found.__name__}.{BLIND} is {_short(shown(named))}: name the blind operations in a tuple, as ('add',)"
+            f"{found.__name__}.{attribute} is {_short(shown(named))}: name the {attribute} operations in a tuple, as ('add',)"
         )
     for name in named:
         if name not in methods:
             raise BadClass(
-                f"{found.__name__}.{BLIND} names {name!r}, which is no operation: these are {', '.join(methods)}"
-            )
-        if name not in silent:
-            raise BadClass(
-                f"{found.__name__}.{BLIND} names {name}, whose hint does not say that it returns None: nobody would get what it returns"
+                f"{found.__name__}.{attribute} names {name!r}, which is no operation: these are {', '.join(methods)}"
             )
     return frozenset(named)
 

@@ -19,7 +19,7 @@ from msgspec import UNSET, Struct, UnsetType, field
 
 from ..adts.specification import Specification
 from ..adts.types.catalogue import SPECIFICATIONS, TYPE_PATTERN, adt_of, kept_type, known_types
-from ..quorums.choices.choice import BadChoice, Ordering, QuorumChoice
+from ..quorums.choices.choice import BadChoice, Consistency, Ordering, QuorumChoice
 from ..quorums.choices.system_choice import choice_of_events, choice_of_pair
 from .limits import REPLICAS_MAX, VOTES_MAX, Limits
 from .patterns import covers, is_met
@@ -80,6 +80,8 @@ class ChoiceRule(Struct, frozen=True, forbid_unknown_fields=True):
     """Who is read before each operation, a quorum system by operation."""
     finals: dict[str, str] = field(default_factory=dict)
     """Who stores each event class, a quorum system by class; an operation alone stands for its normal outcome."""
+    consistency: Consistency | UnsetType = UNSET
+    """`eventual`: operations that only observe read any one replica, and may miss changes. Left out of the JSON form where it is not given."""
 
     def covers(self, adt: str) -> bool:
         """Whether objects of this data type may match."""
@@ -168,7 +170,8 @@ class ClusterDocument(Struct, frozen=True, forbid_unknown_fields=True, dict=True
             tuple(rule.initials.items()),
             tuple(rule.finals.items()),
         )
-        return _cached_choice(adt, tuple(self.votes.items()), words, rule.ordering)
+        consistency = "atomic" if rule.consistency is UNSET else rule.consistency
+        return _cached_choice(adt, tuple(self.votes.items()), words, rule.ordering, consistency)
 
 
 class _Words(NamedTuple):
@@ -182,19 +185,27 @@ class _Words(NamedTuple):
 
 @lru_cache(maxsize=CHOICES_MAX)
 def _cached_choice(
-    adt: str, votes: tuple[tuple[str, int], ...], words: _Words, ordering: Ordering
+    adt: str,
+    votes: tuple[tuple[str, int], ...],
+    words: _Words,
+    ordering: Ordering,
+    consistency: Consistency,
 ) -> QuorumChoice:
-    specification = kept_type(adt)
+    specification, kept = kept_type(adt), dict(votes)
     if sum(map(bool, (words.classes, any(words.pair), words.initials or words.finals))) > 1:
         raise BadChoice("give classes, or reads and writes, or initials and finals; not several of these")
     if words.initials or words.finals:
         initials, finals = dict(words.initials), dict(words.finals)
-        return choice_of_events(specification, dict(votes), initials, finals, ordering=ordering)
+        return choice_of_events(
+            specification, kept, initials, finals, ordering=ordering, consistency=consistency
+        )
     if not any(words.pair):
-        return QuorumChoice(specification, dict(votes), dict(words.classes), ordering=ordering)
+        return QuorumChoice(
+            specification, kept, dict(words.classes), ordering=ordering, consistency=consistency
+        )
     if not words.pair[0]:
         raise BadChoice("writes without reads: give both, or reads alone")
-    return choice_of_pair(specification, dict(votes), *words.pair, ordering=ordering)
+    return choice_of_pair(specification, kept, *words.pair, ordering=ordering, consistency=consistency)
 
 
 BYTE_ORDER_MARK: Final = "\ufeff"

@@ -57,6 +57,8 @@ class Call(Struct):
     invoked_us: int = 0
     returned_us: int = 0
     """In the world's time, for those who judge by the clock."""
+    is_weak: bool = False
+    """Whether it was answered as eventual consistency allows."""
 
     @property
     def is_known(self) -> bool:
@@ -96,6 +98,7 @@ class History:
             results = _results(operation, outcome.result)
             for call in calls:
                 call.returned, call.results, call.returned_us = self._moment, results, self._now_us()
+                call.is_weak = outcome.is_weak
             return
         for call in calls:
             call.after = None

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from ..adts.plain_class import PlainClass
 from ..adts.types.catalogue import adt_of
 from ..api_specs.problems import LIMITS
-from .judging.checkers import check_drained, check_object
+from .judging.checkers import check_drained, check_object, check_weak
 from .judging.lease_checkers import check_leases, projected
 from .judging.own import Law, check_own
 from .scenarios.faults import NO_FAULTS
@@ -63,11 +63,13 @@ def judge(world: World, law: Law | None = None) -> int:
     """Check the history of every object; the number of searches that were given up."""
     given_up = 0
     is_in_order = not any("stamped anew" in name for name in world.counters)
-    for name, calls in world.history.calls.items():
+    for name, noted in world.history.calls.items():
         if not is_in_order:
             # A batch that a dequeue fenced midway: what could be void got a new timestamp, the rest kept its own.
-            for call in calls:
+            for call in noted:
                 call.after = None
+        calls = [call for call in noted if not call.is_weak]
+        check_weak(name, [call for call in noted if call.is_weak], calls)
         if (drawn := world.scenario.drawn) is not None and adt_of(name) in world.document.own_types:
             given_up += check_own(name, law or _itself(drawn), calls, is_exact=world.scenario.is_exact)
             continue

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Annotated, Final
 
 import typer
+from msgspec import UNSET
 
 from ...adts.types.catalogue import SPECIFICATIONS, adt_of, kept_type
 from ...api_specs.cluster import ChoiceRule
@@ -27,6 +28,7 @@ def rule_text(rule: ChoiceRule, votes: Mapping[str, int]) -> str:
     lines = ["[[choices]]\n", f"objects = {quoted(rule.objects)}\n"]
     lines += [] if rule.collect else [_OPTIONS]
     lines += [] if rule.ordering == "clock" else [f"ordering = {quoted(rule.ordering)}\n"]
+    lines += [] if rule.consistency is UNSET else [f"consistency = {quoted(rule.consistency)}\n"]
     if rule.initials or rule.finals:
         for title, systems in (("initials", rule.initials), ("finals", rule.finals)):
             lines += [f"[choices.{title}]\n"] if systems else []
@@ -36,7 +38,10 @@ def rule_text(rule: ChoiceRule, votes: Mapping[str, int]) -> str:
         lines += [f"writes = {quoted(rule.writes)}\n"] if rule.writes else []
     else:
         specification = kept_type(adt_of(rule.objects))
-        choice = QuorumChoice(specification, votes, rule.classes, ordering=rule.ordering)
+        consistency = "atomic" if rule.consistency is UNSET else rule.consistency
+        choice = QuorumChoice(
+            specification, votes, rule.classes, ordering=rule.ordering, consistency=consistency
+        )
         lines += ["\n", "[choices.classes]\n"]
         lines += [
             f"{quoted(name)} = [{initial}, {final}]\n" for name, (initial, final) in choice.classes.items()

@@ -14,6 +14,10 @@ from ..systems.tally import Quorum, VoteCount
 Ordering = Literal["clock", "quorum"]
 """How blind operations of different front ends get their order: by clocks, or by reading an initial quorum first."""
 
+Consistency = Literal["atomic", "eventual"]
+"""Whether operations that only observe depend on changes (the object is linearizable), or on none: then they read any one replica, and may miss
+changes that have ended."""
+
 
 class BadChoice(ValueError):
     """A quorum choice that does not fit the data type or the replicas."""
@@ -43,13 +47,17 @@ class QuorumChoice:
         classes: Mapping[EventClass, tuple[int, int]] | None = None,
         *,
         ordering: Ordering = "clock",
+        consistency: Consistency = "atomic",
     ) -> None:
         self.specification: Final = specification
         self.votes: Final = dict(votes)
         self.total: Final = sum(self.votes.values())
         self.ordering: Final = ordering
+        self.consistency: Final = consistency
         _check_given(specification, self.total, classes or {})
-        self.classes: Mapping[EventClass, Sizes] = _filled(specification, self.total, classes or {}, ordering)
+        self.classes: Mapping[EventClass, Sizes] = _filled(
+            specification, self.total, classes or {}, ordering, consistency
+        )
         _check_intersections(self)
         self._note_quorums()
 
@@ -80,6 +88,16 @@ class QuorumChoice:
     def initial_of_kind(self, kind: Kind) -> Quorum:
         """The largest initial quorum among classes of `kind`."""
         return self._of_kind[kind][0]
+
+    @property
+    def is_weak(self) -> bool:
+        """Whether operations that only observe may miss changes."""
+        return self.consistency == "eventual"
+
+    @property
+    def anyone(self) -> Quorum:
+        """Any replica with a vote."""
+        return VoteCount(self.votes, 1)
 
     def initial_of(self, operation: str) -> Quorum:
         """The initial quorum of an operation: its outcomes share it, for nobody knows the outcome before reading."""
@@ -115,18 +133,21 @@ def _filled(
     total: int,
     given: Mapping[EventClass, tuple[int, int]],
     ordering: Ordering,
+    consistency: Consistency,
 ) -> Mapping[EventClass, Sizes]:
     majority = total // 2 + 1
     finals = dict.fromkeys(specification.depends, 0) | dict.fromkeys(specification.changes, majority)
     for name, (initial, _) in given.items():
-        for other in must_meet(specification, name, ordering) - given.keys():
+        for other in must_meet(specification, name, ordering, consistency) - given.keys():
             finals[other] = max(finals[other], total + 1 - initial)
     finals |= {name: sizes[1] for name, sizes in given.items()}
-    least = dict.fromkeys(specification.kinds, 0)
+    least = {operation: int(is_dropped(kind, consistency)) for operation, kind in specification.kinds.items()}
     for name in specification.depends:
         # By operation, not by class: nobody knows the outcome before reading, so that all outcomes read the same.
         operation = operation_of(name)
-        needed = (total + 1 - finals[other] for other in must_meet(specification, name, ordering))
+        needed = (
+            total + 1 - finals[other] for other in must_meet(specification, name, ordering, consistency)
+        )
         least[operation] = max(least[operation], *needed, 0)
     return {
         name: Sizes(given[name][0] if name in given else least[operation_of(name)], finals[name])
@@ -134,16 +155,32 @@ def _filled(
     }
 
 
-def must_meet(specification: Specification, name: EventClass, ordering: Ordering) -> frozenset[EventClass]:
+def is_dropped(kind: Kind, consistency: Consistency) -> bool:
+    """Whether operations of this kind depend on nothing for that consistency alone: they read any one replica."""
+    return consistency == "eventual" and kind is Kind.OBSERVE
+
+
+def must_meet(
+    specification: Specification, name: EventClass, ordering: Ordering, consistency: Consistency = "atomic"
+) -> frozenset[EventClass]:
     """The classes that `name` must see; with quorum ordering, blind events also see each other's timestamps."""
-    if ordering == "quorum" and specification.kinds[operation_of(name)] is Kind.BLIND:
+    kind = specification.kinds[operation_of(name)]
+    if is_dropped(kind, consistency):
+        return frozenset()
+    if ordering == "quorum" and kind is Kind.BLIND:
         return specification.depends[name] | specification.changes
     return specification.depends[name]
 
 
 def _check_intersections(choice: QuorumChoice) -> None:
     for name, sizes in choice.classes.items():
-        for other in sorted(must_meet(choice.specification, name, choice.ordering)):
+        if sizes.initial < 1 and is_dropped(
+            choice.specification.kinds[operation_of(name)], choice.consistency
+        ):
+            raise BadChoice(
+                f"{name} {list(sizes)} reads nobody: its initial quorum must have at least 1 vote"
+            )
+        for other in sorted(must_meet(choice.specification, name, choice.ordering, choice.consistency)):
             final = choice.classes[other].final
             if sizes.initial + final <= choice.total:
                 raise BadChoice(

@@ -24,7 +24,7 @@ from typing import Final, Literal
 
 from ...adts.specification import EventClass, Specification, operation_of
 from ..systems.systems import BadQuorums
-from .choice import Ordering, Sizes, must_meet
+from .choice import Consistency, Ordering, Sizes, must_meet
 
 Rule = Literal["inclusion", "by-operation"]
 """Which choices are dropped: those of which another is smaller in every quorum, or in what every operation needs."""
@@ -78,6 +78,7 @@ def constraints_of(
     operations: Collection[str] | None = None,
     *,
     ordering: Ordering = "clock",
+    consistency: Consistency = "atomic",
     replication: Replication = "typed",
 ) -> Constraints:
     """The constraints of a data type, of which only `operations` are used (all of them when None).
@@ -95,7 +96,7 @@ def constraints_of(
             free = replication == "timestamps" and ordering == "clock" and operation in _REPLACES_ALL
             meets[operation] = frozenset() if free else changes
         else:
-            needs = (must_meet(specification, name, ordering) for name in outcomes)
+            needs = (must_meet(specification, name, ordering, consistency) for name in outcomes)
             meets[operation] = frozenset[str]().union(*needs) & changes
     return Constraints(specification.name, used, meets, changes)
 

@@ -14,7 +14,7 @@ from ..systems.expressions import parse_system
 from ..systems.systems import NOBODY, BadQuorums, System, both, dual, is_quorum, replicas_of, votes
 from ..systems.tally import Quorum
 from .assignment import Assignment, of_pair
-from .choice import BadChoice, Ordering, QuorumChoice, Sizes
+from .choice import BadChoice, Consistency, Ordering, QuorumChoice, Sizes, is_dropped
 from .choices import Constraints, constraints_of
 from .minimal import least_size
 
@@ -53,9 +53,12 @@ class SystemChoice(QuorumChoice):
         replicas: Collection[str],
         assignment: Assignment,
         ordering: Ordering,
+        consistency: Consistency,
     ) -> None:
         self.assignment: Final = assignment
-        super().__init__(specification, dict.fromkeys(replicas, 1), ordering=ordering)
+        super().__init__(
+            specification, dict.fromkeys(replicas, 1), ordering=ordering, consistency=consistency
+        )
         self.classes = {
             name: Sizes(least_size(assignment.initials[operation_of(name)]), least_size(final))
             for name, final in assignment.finals.items()
@@ -82,6 +85,7 @@ def choice_of_pair(
     writes: str = "",
     *,
     ordering: Ordering = "clock",
+    consistency: Consistency = "atomic",
 ) -> SystemChoice:
     """Every operation that depends on something reads `reads`, every change is stored at `writes` (absent: the dual).
 
@@ -90,8 +94,11 @@ def choice_of_pair(
     try:
         read = _known(reads, "reads", votes_of)
         stored = _known(writes, "writes", votes_of) if writes else None
-        assignment = of_pair(constraints_of(specification, ordering=ordering), read, stored)
-        return SystemChoice(specification, votes_of, assignment, ordering)
+        constraints = constraints_of(specification, ordering=ordering, consistency=consistency)
+        assignment = of_pair(constraints, read, stored)
+        initials = assignment.initials | _dropped(specification, votes_of, consistency)
+        assignment = Assignment(constraints, initials, assignment.finals)
+        return SystemChoice(specification, votes_of, assignment, ordering, consistency)
     except BadQuorums as error:
         raise BadChoice(str(error)) from None
 
@@ -103,6 +110,7 @@ def choice_of_events(
     finals: Mapping[EventClass, str],
     *,
     ordering: Ordering = "clock",
+    consistency: Consistency = "atomic",
 ) -> SystemChoice:
     """`initials` by operation, `finals` by event class (an operation alone stands for its normal outcome).
 
@@ -113,18 +121,30 @@ def choice_of_events(
     Raises:
         BadChoice: a word or a system that does not fit, with its place; or two that can miss each other, with a quorum of each.
     """
-    constraints = constraints_of(specification, ordering=ordering)
+    constraints = constraints_of(specification, ordering=ordering, consistency=consistency)
+    dropped = _dropped(specification, votes_of, consistency)
     try:
-        given_initials = _initials(constraints, initials, votes_of)
+        given_initials = dropped | _initials(constraints, initials, votes_of, dropped)
         given_finals = _finals(constraints, finals, votes_of)
         assignment = _filled(constraints, votes_of, given_initials, given_finals)
-        return SystemChoice(specification, votes_of, assignment, ordering)
+        return SystemChoice(specification, votes_of, assignment, ordering, consistency)
     except BadQuorums as error:
         raise BadChoice(str(error)) from None
 
 
+def _dropped(
+    specification: Specification, votes_of: Mapping[str, int], consistency: Consistency
+) -> dict[str, System]:
+    """Who is read by operations that depend on nothing for the consistency alone: any replica."""
+    anyone = votes(dict.fromkeys(votes_of, 1), 1)
+    return {name: anyone for name, kind in specification.kinds.items() if is_dropped(kind, consistency)}
+
+
 def _initials(
-    constraints: Constraints, given: Mapping[str, str], votes_of: Mapping[str, int]
+    constraints: Constraints,
+    given: Mapping[str, str],
+    votes_of: Mapping[str, int],
+    dropped: Collection[str],
 ) -> dict[str, System]:
     found: dict[str, System] = {}
     for word, text in given.items():
@@ -139,7 +159,7 @@ def _initials(
                 f"use {', '.join(constraints.outcomes)}"
             )
         found[word] = _known(text, f"initials, {word}", votes_of)
-        if not constraints.meets[word] and not is_quorum(found[word], ()):
+        if not constraints.meets[word] and word not in dropped and not is_quorum(found[word], ()):
             raise BadQuorums(f"initials: {word} depends on nothing here and reads nobody; leave it out")
     return found
 

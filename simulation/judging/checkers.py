@@ -6,6 +6,7 @@ Each check raises Violation with what it saw. Which check may use the order of b
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -41,6 +42,30 @@ def check_object(name: str, calls: Sequence[Call], *, is_exact: bool) -> int:
             )
         case _:
             return _check_dictionary(name, calls, is_exact=is_exact)
+
+
+def check_weak(name: str, weak: Sequence[Call], others: Sequence[Call]) -> None:
+    """Weak answers may be old, but nobody invented them: each value was given to a call that began before the answer came."""
+    for call in weak:
+        given = {
+            value
+            for other in others
+            if other.invoked < call.returned and other.operation in _GIVING
+            for value in other.args[-1:]
+        }
+        match call.operation:
+            case "Read" | "Get" | "Peek":
+                shown_values = set(call.results) - {None}
+            case "Items":
+                shown_values = {value for _, value in call.results[0]}
+            case _:
+                continue
+        if invented := shown_values - given:
+            raise Violation(f"{name}: {call}: nobody gave {sorted(invented)}\n{shown([*weak, *others])}")
+
+
+_GIVING: Final = frozenset({"Write", "Put", "Cas", "PutIfAbsent", "Enq"})
+"""Operations whose last argument is a new value."""
 
 
 def _check_dictionary(name: str, calls: Sequence[Call], *, is_exact: bool) -> int:

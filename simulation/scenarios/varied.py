@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
+from ...adts.specification import operation_of
 from ...api_specs.cluster import ClusterDocument, ReplicaInfo, checked
 from ...api_specs.limits import Limits
 from ...timestamps.clock_bound import DRIFT
@@ -56,6 +57,22 @@ def varied(seed: int) -> Scenario:
         is_busy=seed % EVERY == 0,
         repeats_undone=seed % EVERY == EVERY // 2,
     )
+
+
+def weak(what: Scenario) -> Scenario:
+    """The scenario, with objects of eventual consistency."""
+    observing = {"Peek", "Size", "Read", "Get", "Items"}
+    rules = tuple(
+        replace(
+            each,
+            consistency="eventual",
+            classes={
+                name: sizes for name, sizes in each.classes.items() if operation_of(name) not in observing
+            },
+        )
+        for each in what.document.choices
+    )
+    return replace(what, document=checked(replace(what.document, choices=rules)))
 
 
 def leaping(what: Scenario) -> Scenario:

@@ -15,7 +15,7 @@ from quorate.simulation.run import Report, run
 from quorate.simulation.scenarios.full import full
 from quorate.simulation.scenarios.leased import leased
 from quorate.simulation.scenarios.scenario import Scenario, scenario
-from quorate.simulation.scenarios.varied import leaping, varied, with_faults
+from quorate.simulation.scenarios.varied import leaping, varied, weak, with_faults
 from tests.sim.own import burying, library, own
 from tests.sim.small import small_bounds
 
@@ -33,10 +33,11 @@ WORLDS: Final[Mapping[str, Callable[[int], Scenario]]] = {
     "burying": burying,
     "full": full,
     "leaping": lambda seed: leaping(varied(seed)),
+    "weak": lambda seed: weak(varied(seed)),
     "small": lambda seed: WORLDS[SMALL[seed % len(SMALL)]](seed),
 }
 """Kinds of worlds: with queues, registers and dictionaries; with leases; with a type of one's own, which the seed draws; with a bundled one; whose
-deleted keys are forgotten beside an object that lives; whose replicas have room for a handful of objects; whose clocks all leap; any of these with small bounds."""
+deleted keys are forgotten beside an object that lives; whose replicas have room for a handful of objects; whose clocks all leap; of eventual consistency; any of these with small bounds."""
 
 
 def run_seed(seed: int, worlds: str = "varied") -> Report:

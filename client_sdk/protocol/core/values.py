@@ -220,6 +220,8 @@ class Done(Struct, frozen=True):
     result: Any
     event_class: EventClass
     answered: frozenset[str]
+    is_weak: bool = False
+    """Whether it may miss changes that had ended when it began: the object is of eventual consistency."""
 
 
 class Failed(Struct, frozen=True):

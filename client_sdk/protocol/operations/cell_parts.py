@@ -194,6 +194,8 @@ class ReadPart:
         if not self._needed.is_met_by(self._whole):
             return None
         answered = frozenset(self._whole)
+        if self._choice.is_weak:
+            return observe.weakly_read(self._cache, observe.word_of(self.operation), answered)
         self._cache.check_decided(self._choice.final_of_kind(Kind.DECIDE))
         version = observe.settled_version(self._cache, self._choice)
         if version is None or self._machine.passed_s(version[0]) > now_s:

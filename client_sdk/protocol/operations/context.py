@@ -16,6 +16,7 @@ from ..core.pacing import Pacing
 from ..core.places import Places
 from ..core.rounds import Event, Expired, Gathering, Resolved, Task
 from ..core.values import Failed, Outcome
+from ..core.work import Work
 from ..decisions.pending import CommandResult, PendingCommand, places_of
 from ..decisions.transitions import Command, RepairCommand
 
@@ -47,6 +48,10 @@ class Machine(Protocol):
     @property
     def places(self) -> Places:
         """For the decisions that callers wait for."""
+
+    @property
+    def work(self) -> Work:
+        """For what works on states of objects."""
 
     @property
     def pacing(self) -> Pacing:

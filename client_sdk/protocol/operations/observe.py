@@ -145,9 +145,24 @@ def read(
     now.
     """
     word = word_of(operation)
+    if machine.choice_of(operation.object).is_weak:
+        return (yield from _read_weakly(operation.object, word, task, machine))
     (timestamp, value), answered = yield from _read_settled(operation.object, word, task, machine, answered)
     yield from wait_until_passed(timestamp, task, machine, answered)
     return Done(value, f"{word}/Ok", answered)
+
+
+def _read_weakly(name: str, word: str, task: Task, machine: Machine) -> OutcomeSteps:
+    """The newest value that this front end knows of, once a replica has shown what it knows: it may not be stored by a final quorum, and a newer
+    one may be."""
+    answered = yield from collect(name, task, machine, machine.choice_of(name).initial_of(word))
+    return weakly_read(machine.cache_of(name), word, answered)
+
+
+def weakly_read(cache: LogCache, word: str, answered: frozenset[str]) -> Done:
+    """See `_read_weakly`."""
+    _, value, _ = cell.current(cache.summary, cache.by_id())
+    return Done(value, f"{word}/Ok", answered, is_weak=True)
 
 
 def _read_settled(
@@ -203,6 +218,8 @@ def items(operation: Items, task: Task, machine: Machine) -> OutcomeSteps:
     """
     prefix = operation.object + "/"
     choice = machine.choice_of(prefix + "any")
+    if choice.is_weak:
+        return (yield from _list_weakly(prefix, choice, task, machine))
     before: dict[str, Version] | None = None
     between: dict[str, Version] | None = {}
     settled: dict[str, Version] = {}
@@ -229,6 +246,14 @@ def items(operation: Items, task: Task, machine: Machine) -> OutcomeSteps:
             settled[name], _ = yield from _read_settled(name, "Get", task, machine)
         between = yield from _at_one_moment(moving, task, machine)
     raise AssertionError("it looks until the deadline")
+
+
+def _list_weakly(prefix: str, choice: QuorumChoice, task: Task, machine: Machine) -> OutcomeSteps:
+    """What the first replica to answer holds, at no one moment."""
+    found, answered = yield from _scan(prefix, choice, task, machine)
+    values = {name[len(prefix) :]: version[1] for name, (version, _) in sorted(found.items())}
+    present = {name: value for name, value in values.items() if value is not None}
+    return Done(present, "Items/Ok", answered, is_weak=True)
 
 
 def _still_moving(

@@ -15,8 +15,9 @@ from typing import Final
 from msgspec.structs import replace
 
 from ....adts.log import Value
-from ....adts.plain_class import OK, BadClass, call_text
+from ....adts.plain_class import OK, BadClass, call_in, call_text
 from ....adts.specification import Kind, Response
+from ....adts.types import queue
 from ....adts.types.catalogue import adt_of
 from ....api_specs.limits import STATE_BYTES_MAX
 from ....api_specs.problems import LIMITS
@@ -49,6 +50,10 @@ LOOK_BYTES_MAX: Final = 4096
 def invoke(operation: Invoke, task: Task, machine: Machine) -> OutcomeSteps:
     """The response of the class."""
     name = operation.invocation.operation
+    if name in operation.type.observing and machine.choice_of(operation.object).is_weak:
+        seen = yield from _look_weakly(operation, task, machine)
+        if seen is not None:
+            return seen
     cache = machine.cache_of(operation.object)  # Held: what is learnt of the object counts below.
     if stored_text(operation, machine) is not None and not cache.is_met:
         yield from _meet(cache, task, machine)
@@ -177,6 +182,27 @@ def _look(operation: Invoke, task: Task, machine: Machine) -> Generator[float, E
     if result_bytes(response) > machine.limits.value_bytes_max:
         return None
     return Done(response, f"{operation.invocation.operation}/{response.condition}", answered)
+
+
+def _look_weakly(operation: Invoke, task: Task, machine: Machine) -> Generator[float, Event, Done | None]:
+    """The response from what this front end knows of the object, once a replica has shown what it knows, with the calls that nobody has run yet.
+    None where the operation changes something all the same, or where a call cannot be run."""
+    name = operation.object
+    cache, found = machine.cache_of(name), operation.type
+    answered = yield from observe.collect(name, task, machine, machine.choice_of(name).anyone)
+    waiting = [str(each.entry.value) for each in queue.view(cache.summary, cache.by_id())]
+    state: str | None = cache.summary.value
+    try:
+        for text in waiting:
+            if not (yield from machine.work.wait(task, work_bytes(state or "") + work_bytes(text))):
+                raise Expired("no time was left to run the calls that are stored", answered)
+            state, _ = found.run(state, call_in(text))
+        after, response = found.run(state, operation.invocation)
+    except BadClass:
+        return None
+    if after != state:
+        return None
+    return Done(response, f"{operation.invocation.operation}/{response.condition}", answered, is_weak=True)
 
 
 def _is_large(operation: Invoke, state: Value | None) -> bool:

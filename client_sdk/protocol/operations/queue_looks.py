@@ -10,6 +10,7 @@ from itertools import count
 from typing import Final
 
 from msgspec import UNSET, Struct
+from msgspec.structs import replace
 
 from ....adts.log import Entry, Seen, Value
 from ....adts.specification import Kind
@@ -46,14 +47,16 @@ def queue_size(operation: QueueSize, task: Task, machine: Machine) -> OutcomeSte
     the same terms.
     """
     cache = machine.cache_of(operation.object)
+    is_weak = machine.choice_of(operation.object).is_weak
+    look = _seen if is_weak else _agreed
     cache.pins += 1
     try:
         while True:
-            counted, answered = yield from _agreed(operation, cache, task, machine)
+            counted, answered = yield from look(operation, cache, task, machine)
             horizon = cache.summary.horizon
             first = yield from _values(counted.front, task, cache, machine)
             if first is not None:
-                return Done(QueueInfo(counted.size, horizon, first), "Size/Ok", answered)
+                return Done(QueueInfo(counted.size, horizon, first), "Size/Ok", answered, is_weak)
     finally:
         cache.pins -= 1
 
@@ -111,6 +114,29 @@ class Counted(Struct):
     size: int
     front: list[Seen]
     doubtful: list[Seen]
+
+
+def peek(name: str, task: Task, machine: Machine) -> OutcomeSteps:
+    """The first item that waits, as far as one look shows: only for a queue of eventual consistency."""
+    counted = yield from queue_size(QueueSize(name, items_max=1), task, machine)
+    assert isinstance(counted, Done)
+    values = counted.result.first
+    return replace(counted, result=values, event_class="Peek/Ok" if values else "Peek/Empty")
+
+
+def _seen(
+    operation: QueueSize, cache: LogCache, task: Task, machine: Machine
+) -> Generator[float, Event, tuple[Counted, frozenset[str]]]:
+    """What one look shows, whatever else is decided or on its way; who answered."""
+    while True:
+        needed = machine.choice_of(operation.object).initial_of("Size")
+        answered = yield from observe.collect(
+            operation.object, task, machine, needed, limit=PAGE_ENTRIES, payload=False
+        )
+        lives = cache.lives
+        found = yield from _counted(operation, cache, task, machine)
+        if cache.lives == lives:
+            return found, answered
 
 
 def _agreed(

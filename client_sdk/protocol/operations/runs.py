@@ -75,6 +75,8 @@ def _write(operation: Write, task: Task, machine: Machine) -> OutcomeSteps:
 
 
 def _peek(operation: Peek, task: Task, machine: Machine) -> OutcomeSteps:
+    if machine.choice_of(operation.object).is_weak:
+        return (yield from queue_looks.peek(operation.object, task, machine))
     if (shown := (yield from untouched.look(operation.object, task, machine))) is not None:
         return Done((), "Peek/Empty", shown)
     verdict = yield from decide(operation.object, PeekCommand(), task, machine)
