@@ -71,6 +71,11 @@ class Witness(NamedTuple):
     def __str__(self) -> str:
         return " ".join([*map(str, self.h1), f"+{self.q}", *map(str, self.h2), f"!{self.p}"])
 
+    @property
+    def anomaly(self) -> str:
+        """The history that whoever answers p without having seen q brings about, in the order of real time."""
+        return " ".join(map(str, (*self.h1, self.q, *self.h2, self.p)))
+
 
 @dataclass(frozen=True)
 class Relation:

@@ -5,6 +5,7 @@ Owns the options that all of them have. Every command opens a client of its own,
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ import typer
 
 from ...api_specs.cluster import ClusterDocument
 from ...client_sdk import Client, Dictionary, Queue, Register, connect
+from ...client_sdk.protocol.core.values import Done, Operation, Outcome
 from ...client_sdk.transport.tls import from_environment
 from ..cluster.document import DEFAULT_NAME, read_document, url_of
 from ..credentials import read_token
@@ -47,13 +49,20 @@ class Asked:
     cluster: str
     deadline_s: float | None
     ending: ExitStack
+    is_weak: bool = False
+    """Whether an answer came as eventual consistency allows."""
 
     @cached_property
     def client(self) -> Client:
         """A client, until the command ends."""
         place: str | ClusterDocument = url_of(self.cluster) or read_document(Path(self.cluster))
         made = connect(place, token=read_token(), tls=from_environment(), deadline_s=self.deadline_s)
+        made.on_finished(self._note)
         return self.ending.enter_context(made)
+
+    def _note(self, operation: Operation, began_s: float, took_s: float, outcome: Outcome) -> None:
+        del operation, began_s, took_s
+        self.is_weak |= isinstance(outcome, Done) and outcome.is_weak
 
     @property
     def queue(self) -> Queue:
@@ -79,8 +88,12 @@ def asking(command: Callable[Concatenate[Asked, ...], Answer]) -> Callable[..., 
         **words: Any,
     ) -> None:
         with ExitStack() as ending:
-            told = command(Asked(context.obj, cluster, deadline_s, ending), **words)
-        answer(as_json, told.data, told.text)
+            asked = Asked(context.obj, cluster, deadline_s, ending)
+            told = command(asked, **words)
+        data = told.data | {"consistency": "eventual"} if asked.is_weak else told.data
+        answer(as_json, data, told.text)
+        if asked.is_weak:
+            print("eventual consistency: it may be old", file=sys.stderr)
         if told.is_no:
             raise typer.Exit(EXIT_FAILED)
 

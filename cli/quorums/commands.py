@@ -4,7 +4,7 @@ Owns the group `quorums`, to which other modules add their commands. Asks no rep
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.markup import escape
@@ -16,6 +16,8 @@ from ...adts.types.catalogue import SPECIFICATIONS, known_types
 from ..failure import Usage
 from ..groups import Group
 from ..output import AsJson, answer, console, reported
+from .anomalies import anomalies, anomaly_table, observing
+from .anomalies import as_json as anomalies_as_json
 from .data_types import TypeArgument, type_named
 from .type_tables import dependency_table, operation_table, outcomes_of, sentences_of
 
@@ -45,6 +47,10 @@ def depends(
     events_max: Annotated[
         int, typer.Option("--events", min=1, max=20, help="Search histories of up to so many events.")
     ] = EVENTS_MAX,
+    consistency: Annotated[
+        Literal["atomic", "eventual"],
+        typer.Option(help="eventual: show what answers may miss then, each with the shortest history."),
+    ] = "atomic",
     as_json: AsJson = False,
 ) -> None:
     """Which event classes depend on which, computed from the serial specification, with a witness for each pair.
@@ -55,12 +61,35 @@ def depends(
     is_own = isinstance(specification, Computed)
     if as_json:
         declared = None if is_own else relation.table == specification.depends
-        answer(True, relation_as_json(specification, relation, declared))
+        told = relation_as_json(specification, relation, declared)
+        if consistency == "eventual":
+            told = {**told, "anomalies": anomalies_as_json(anomalies(specification, relation))}
+        answer(True, told)
         return
     out = console()
+    if consistency == "eventual":
+        _show_anomalies(specification, relation)
+        return
     out.print(dependency_table(relation))
     for sentence in sentences_of(specification, relation, is_own):
         out.print(escape(sentence))
+
+
+def _show_anomalies(specification: Specification, relation: Relation) -> None:
+    out, weak = console(), sorted(observing(specification))
+    if not weak:
+        out.print(
+            "No operation is weak: a class of your own names those that may miss changes in "
+            f"{escape('observing = (...)')}, and no other one may."
+        )
+        return
+    out.print(
+        f"With eventual consistency {', '.join(weak)} read any one replica. All else stays linearizable."
+    )
+    out.print(anomaly_table(anomalies(specification, relation)))
+    out.print(
+        "Replicas catch up: once changes stop and all replicas are up, answers are the same as with atomic consistency."
+    )
 
 
 def _searched(type_name: str, bound: Bound) -> tuple[Specification, Relation]:

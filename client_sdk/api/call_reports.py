@@ -35,7 +35,7 @@ class Telling:
             elif isinstance(end, Failed):
                 self._recording.failed(definite=end.definite)
             else:
-                self._recording.ended(self._call.results(end.result))
+                self._recording.ended(self._call.results(end.result), is_weak=end.is_weak)
         if isinstance(end, BaseException):
             return
         for observer in self._observers:

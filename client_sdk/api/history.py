@@ -4,7 +4,8 @@ Owns the form of a line and that `invoke` is written before anything is sent. Mu
 
     {"process", "id", "type": "invoke"|"ok"|"fail"|"info", "f", "object", "key", "value", "result", "time"}
 
-`time` is monotonic, in nanoseconds. `fail`: certainly without effect; `info`: unknown. Each item of a batch is an
+`time` is monotonic, in nanoseconds. `fail`: certainly without effect; `info`: unknown. An answer as eventual consistency allows has
+`"weak": true`, too. Each item of a batch is an
 operation of its own. A repeat with the same idempotency key is a line of its own too, though it takes effect once.
 """
 
@@ -15,7 +16,7 @@ from collections.abc import Sequence
 from typing import Final, Literal
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import UNSET, Raw, Struct, UnsetType
 
 from ...adts.log import Value
 from .calls import NULL, Told
@@ -35,6 +36,7 @@ class Line(Struct, frozen=True):
     value: Raw
     result: Raw
     time: int
+    weak: bool | UnsetType = UNSET
 
 
 class History:
@@ -86,16 +88,23 @@ class Recording:
         self._told = told
         self._ids = ids
 
-    def ended(self, results: Sequence[Value]) -> None:
+    def ended(self, results: Sequence[Value], *, is_weak: bool = False) -> None:
         """The first operations gave `results`; those of a batch that are left over took no effect."""
-        self.write("ok", results)
+        self.write("ok", results, is_weak=is_weak)
         self.write("fail", [NULL] * (len(self._told) - len(results)), start=len(results))
 
     def failed(self, *, definite: bool) -> None:
         """They gave no answer."""
         self.write("fail" if definite else "info", [NULL] * len(self._told))
 
-    def write(self, type_: Literal["invoke"] | Ending, results: Sequence[Value], start: int = 0) -> None:
+    def write(
+        self,
+        type_: Literal["invoke"] | Ending,
+        results: Sequence[Value],
+        start: int = 0,
+        *,
+        is_weak: bool = False,
+    ) -> None:
         """One line for each result, of the operations from number `start` on."""
         for told, id_, result in zip(self._told[start:], self._ids[start:], results, strict=False):
             self._history.append(
@@ -109,6 +118,7 @@ class Recording:
                     _raw(told.value),
                     _raw(result),
                     time.monotonic_ns(),
+                    True if is_weak else UNSET,
                 )
             )
 

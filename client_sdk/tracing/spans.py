@@ -66,6 +66,8 @@ class Tracing:
     def end(self, span: Span, outcome: Outcome | None) -> None:
         if isinstance(outcome, Done):
             span.set_attribute("quorate.outcome", outcome.event_class)
+            if outcome.is_weak:
+                span.set_attribute("quorate.consistency", "eventual")
         elif outcome is None:
             span.set_status(Status(StatusCode.ERROR, "its caller did not wait for the end"))
         else:

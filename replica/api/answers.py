@@ -1,18 +1,30 @@
 """The form of the ADT API's answers, put together from values as canonical text."""
 
 from collections.abc import Iterable
+from typing import Final
 
 from starlette.responses import Response
 
 from ...adts.log import Dead, Leased, Value
 from ...adts.plain_class import Json
-from ...client_sdk.protocol.core.values import LeaseBook
+from ...client_sdk.protocol.core.values import Done, LeaseBook
 from ..http.problems import Refusal
 
 
 def json_response(text: str) -> Response:
     """JSON that was put together."""
     return Response(text, media_type="application/json")
+
+
+CONSISTENCY: Final = "Quorate-Consistency"
+"""The header of an answer that may miss changes which had ended when it was asked for."""
+
+
+def labelled(response: Response, done: Done) -> Response:
+    """The answer, which says so where it may be old."""
+    if done.is_weak:
+        response.headers[CONSISTENCY] = "eventual"
+    return response
 
 
 def length_of(result: object) -> int:

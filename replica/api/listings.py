@@ -12,11 +12,13 @@ from starlette.types import Receive, Scope, Send
 
 from ...adts.log import Value
 from ...api_specs.limits import LISTINGS_MAX
+from ...client_sdk.protocol.core.values import Done
 from ..http.cancellation import ends_before_caller_goes
 from ..http.fair_queue import Slots
 from ..http.problems import Refusal
+from .answers import json_response, labelled
 
-List = Callable[[], Awaitable[Mapping[str, Value]]]
+List = Callable[[], Awaitable[Done]]
 
 
 class Listing(Response):
@@ -49,6 +51,7 @@ class Listing(Response):
             detail = f"{LISTINGS_MAX} dictionaries are being listed at this replica already, or this caller has its share of them"
             raise Refusal("overloaded", detail) from None
         self._has_slot = True
-        found = await self._run()
+        done = await self._run()
+        found: Mapping[str, Value] = done.result
         pairs = ",".join(f'"{key}":{value}' for key, value in sorted(found.items()))
-        return Response(f'{{"size":{len(found)},"items":{{{pairs}}}}}', media_type="application/json")
+        return labelled(json_response(f'{{"size":{len(found)},"items":{{{pairs}}}}}'), done)

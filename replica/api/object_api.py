@@ -27,7 +27,7 @@ from ..http.large_bodies import read_apart, turn
 from ..http.problems import Refusal
 from ..http.routers import object_router
 from . import object_models as models
-from .answers import enqueued, held, held_at, json_response, listed, nothing
+from .answers import enqueued, held, held_at, json_response, labelled, listed, nothing
 from .listings import Listing
 from .operations import Asked, DeadlineS, Key, Keyed, Name, Operations, Served
 
@@ -66,14 +66,16 @@ async def dequeue(
 @queue_router.get("/peek", response_model=models.QueueItems)
 async def peek_queue(operations: Served, name: Name, deadline_s: DeadlineS = None) -> Response:
     """Look at the item at the front of a queue; it stays."""
-    return listed(await operations.run(Peek(object_name("queue", name)), deadline_s))
+    done = await operations.look(Peek(object_name("queue", name)), deadline_s)
+    return labelled(listed(done.result), done)
 
 
 @queue_router.get("", response_model=models.QueueState)
 async def get_queue(operations: Served, name: Name, deadline_s: DeadlineS = None) -> Response:
     """Count the waiting items."""
-    info = await operations.run(QueueSize(object_name("queue", name)), deadline_s)
-    return json_response(msgspec.json.encode({"size": info.size, "horizon": info.horizon}).decode())
+    done = await operations.look(QueueSize(object_name("queue", name)), deadline_s)
+    told = {"size": done.result.size, "horizon": done.result.horizon}
+    return labelled(json_response(msgspec.json.encode(told).decode()), done)
 
 
 register_router: Final = object_router("registers")
@@ -83,7 +85,8 @@ register_router: Final = object_router("registers")
 @register_router.get("", response_model=models.StoredValue)
 async def read_register(operations: Served, name: Name, deadline_s: DeadlineS = None) -> Response:
     """Read a register; null when nobody has written it."""
-    return held(await operations.run(Read(object_name("register", name)), deadline_s))
+    done = await operations.look(Read(object_name("register", name)), deadline_s)
+    return labelled(held(done.result), done)
 
 
 @register_router.put("", status_code=204)
@@ -112,7 +115,8 @@ dictionary_router: Final = object_router("dictionaries")
 async def get_entry(operations: Served, name: Name, key: Key, deadline_s: DeadlineS = None) -> Response:
     """The value of a key; 404 when it is absent."""
     operation = Read(object_name("dictionary", name, key))
-    return held_at(name, key, await operations.run(operation, deadline_s))
+    done = await operations.look(operation, deadline_s)
+    return labelled(held_at(name, key, done.result), done)
 
 
 @dictionary_router.put("/entries/{key}", status_code=204)
@@ -167,7 +171,7 @@ async def get_dictionary(operations: Served, name: Name, deadline_s: DeadlineS =
     """All keys and values, as they were at one moment."""
     items = Items(object_name("dictionary", name))
     most_s = operations.deadline(deadline_s)
-    return Listing(operations.listings, turn(), lambda: operations.run(items, deadline_s), most_s)
+    return Listing(operations.listings, turn(), lambda: operations.look(items, deadline_s), most_s)
 
 
 async def _compare_and_set(

@@ -28,7 +28,7 @@ from ..http.large_bodies import read_apart
 from ..http.problems import Refusal
 from ..http.routers import OWN_TAG, tagged
 from ..service.own_types import OwnTypes
-from .answers import json_response
+from .answers import json_response, labelled
 from .object_models import Anything, Body
 from .operations import Keyed, Name, Operations
 
@@ -93,7 +93,8 @@ def _endpoint(operations: Operations, type_name: str, found: PlainClass, operati
             partial(_invocation, found, operation, given, operations.limits), is_begun=True
         )
         invoke = Invoke(object_name(type_name, name), found, invocation, asked.key)
-        return _told(await operations.decide(asked, invoke))
+        done = await operations.call(asked, invoke)
+        return labelled(_told(done.result), done)
 
     names = {field: each.alias for field, each in model.model_fields.items()}
     needs_body = found.needs_arguments(operation)

@@ -61,8 +61,8 @@ class PlainRequests:
         if plain is None:
             await self._app(scope, receive, send)
             return
-        result = await self._operations.run(plain.operation, None)
-        await plain.answer(result)(scope, receive, send)
+        done = await self._operations.look(plain.operation, None)
+        await answers.labelled(plain.answer(done.result), done)(scope, receive, send)
 
 
 def _asked(
