@@ -22,6 +22,8 @@ class Call(NamedTuple):
     invoked: float
     returned: float = NEVER
     answers: tuple[Response, ...] = ()
+    is_weak: bool = False
+    """Whether it was answered as eventual consistency allows: no order need explain it."""
 
     @property
     def is_known(self) -> bool:

@@ -5,6 +5,7 @@ Owns the words of the command. `quorate.adts.histories` judges.
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Final, NamedTuple
 
@@ -14,6 +15,7 @@ from ...adts.dependency import dependencies
 from ...adts.histories.calls import Call
 from ...adts.histories.orders import Model
 from ...adts.histories.verdict import Typed, Verdict, verdicts
+from ...adts.histories.weak import Anomalies, anomalies
 from ...adts.own import Computed
 from ...adts.plain_class import PlainClass, is_plain
 from ...adts.specification import Specification
@@ -29,6 +31,9 @@ from .drawing import drawn
 from .history_file import Recorded, recorded
 from .words import Unjudged, calls_of
 
+MISSED_SHOWN: Final = 5
+"""Answers about one object."""
+
 
 class _Checked(NamedTuple):
     """All that was found of a history; `unjudged` says why, by object."""
@@ -37,6 +42,7 @@ class _Checked(NamedTuple):
     objects: int
     verdicts: Sequence[Verdict]
     unjudged: Mapping[str, str]
+    weak: Sequence[Anomalies] = ()
 
     @property
     def wrong(self) -> list[Verdict]:
@@ -102,8 +108,27 @@ def _checked(history: Path, type_name: str, cluster: str, model: Model) -> _Chec
             unjudged[name] = str(why)
     is_own = any(isinstance(each.specification, Computed) for each in known.values())
     with users_code("the code of a type fails") if is_own else nullcontext():
-        found = list(verdicts(types, calls, model)) if calls else []
-    return _Checked(len(calls), len(types), found, unjudged)
+        strong = [call for call in calls if not call.is_weak]
+        found = list(verdicts(types, strong, model)) if strong else []
+        are_right = model is Model.LINEARIZABLE and all(each.is_right for each in found)
+        weak = list(_weak_answers(types, calls)) if are_right else []
+    return _Checked(len(calls), len(types), found, unjudged, weak)
+
+
+def _weak_answers(types: Mapping[str, Typed], calls: Sequence[Call]) -> Iterator[Anomalies]:
+    """What the weak answers about each object missed, where all else is right."""
+    for name, typed in types.items():
+        own = [call for call in calls if call.object == name]
+        strong = [call for call in own if not call.is_weak]
+
+        def is_explained(
+            weak: Sequence[Call], typed: Typed = typed, strong: Sequence[Call] = strong
+        ) -> bool | None:
+            found = list(verdicts({name: typed}, [*strong, *weak], Model.LINEARIZABLE))  # noqa: B023 - asked at once
+            return None if any(each.found is None for each in found) else all(each.is_right for each in found)
+
+        if len(strong) < len(own):
+            yield anomalies(name, [call for call in own if call.is_weak], len(strong), is_explained)
 
 
 def _type_of(name: str, first: Recorded) -> str:
@@ -161,6 +186,7 @@ def _lines(found: _Checked, model: Model) -> Iterator[str]:
         yield f"{_name(verdict)}: given up, for too many of its {verdict.calls} calls overlap."
     for name, why in found.unjudged.items():
         yield f"{name}: not judged, for it {why}."
+    yield from chain.from_iterable(map(_weak_lines, found.weak))
     objects = "1 object" if found.objects == 1 else f"{found.objects} objects"
     if found.wrong:
         yield f"Not {_ADJECTIVE[model]}: {found.calls:,} calls on {objects}."
@@ -168,6 +194,15 @@ def _lines(found: _Checked, model: Model) -> Iterator[str]:
         yield f"{_ADJECTIVE[model].capitalize()}: {found.calls:,} calls on {objects}."
     elif not found.calls:
         yield "There are no calls to judge."
+
+
+def _weak_lines(found: Anomalies) -> Iterator[str]:
+    judged = "" if found.judged == found.weak else f", of which the first {found.judged:,} were judged"
+    yield f"{found.object}: {len(found.missed):,} of {found.weak:,} answers of eventual consistency missed changes{judged}."
+    for call in found.missed[:MISSED_SHOWN]:
+        yield f"  {call.process}: {call}"
+    if len(found.missed) > MISSED_SHOWN:
+        yield f"  and {len(found.missed) - MISSED_SHOWN:,} more"
 
 
 def _as_json(found: _Checked, model: Model) -> Mapping[str, Any]:
@@ -180,6 +215,15 @@ def _as_json(found: _Checked, model: Model) -> Mapping[str, Any]:
         "wrong": [_wrong_as_json(verdict) for verdict in found.wrong],
         "given_up": [_name(verdict) for verdict in found.given_up],
         "not_judged": dict(found.unjudged),
+        "weak": [
+            {
+                "object": each.object,
+                "answers": each.weak,
+                "judged": each.judged,
+                "missed_changes": len(each.missed),
+            }
+            for each in found.weak
+        ],
     }
 
 

@@ -24,6 +24,7 @@ class Line(Struct):
     key: str | None = None
     value: Raw = Raw(b"null")
     result: Raw = Raw(b"null")
+    weak: bool = False
 
 
 class Recorded(NamedTuple):
@@ -38,6 +39,7 @@ class Recorded(NamedTuple):
     invoked: float
     returned: float = NEVER
     result: bytes | None = None
+    is_weak: bool = False
 
 
 _DECODE: Final = msgspec.json.Decoder(Line).decode
@@ -67,7 +69,9 @@ def recorded(path: Path) -> list[Recorded]:
             raise Usage(f"{path}, line {number}: {id_!r} ends before it began, by the times given")
         match line.type:
             case "ok":
-                ended.append(operation._replace(returned=line.time, result=bytes(line.result)))
+                ended.append(
+                    operation._replace(returned=line.time, result=bytes(line.result), is_weak=line.weak)
+                )
             case "info":
                 ended.append(operation)
     return sorted([*ended, *begun.values()], key=lambda operation: operation.number)

@@ -71,6 +71,7 @@ def calls_of(specification: Specification, operations: Sequence[Recorded]) -> li
                 operation.invoked,
                 operation.returned,
                 answers if operation.result is not None else (),
+                operation.is_weak,
             )
         )
     return calls

@@ -17,6 +17,8 @@ from msgspec import to_builtins
 from rich.markup import escape
 from rich.table import Table
 
+from ...adts.dependency import dependencies
+from ...adts.types.catalogue import SPECIFICATIONS
 from ...api_specs.cluster import BadCluster, ClockSettings, ClusterDocument
 from ...client_sdk.errors import BadInput
 from ...measurement.faults.held_ports import is_free
@@ -35,6 +37,7 @@ from ..cluster.status import (
 )
 from ..failure import EXIT_FAILED, Failure
 from ..output import AsJson, answer, console, reported
+from ..quorums.anomalies import anomalies
 from .check import Check
 from .folder import folder_checks
 from .secrets import SENT, certificate_checks, secret_checks
@@ -105,7 +108,7 @@ def _asked(cluster: str, secrets: Iterable[Check]) -> tuple[list[Found], list[Ch
     try:
         document = cluster_document(cluster)
         answers = ask_all(document)
-        return answers, list(quorum_checks(document, answers))
+        return answers, [*quorum_checks(document, answers), *consistency_checks(document)]
     except (Failure, BadCluster, BadInput) as error:
         fix = "mend it, or name another file or a replica's URL with --cluster; the replicas were not asked"
         return [], [Check("cluster file", False, str(error), fix)]
@@ -196,6 +199,19 @@ def quorum_checks(document: ClusterDocument, answers: list[Found]) -> Iterator[C
     if not lines and (own := own_views(answers)):
         fix = "ask again in 15 s, for what it sees may be so old; then see that it reaches the others"
         yield Check("quorums, as replicas see them", False, "; ".join(own), fix, needed=False)
+
+
+def consistency_checks(document: ClusterDocument) -> Iterator[Check]:
+    """What may be missed on objects of eventual consistency, rule by rule."""
+    for rule in document.choices:
+        for name, specification in document.specifications.items():
+            if not (rule.covers(name) and document.choice_by(rule, name).is_weak):
+                continue
+            found = "what the class names in `observing` reads any one replica"
+            if name in SPECIFICATIONS:
+                pairs = anomalies(specification, dependencies(specification))
+                found = "; ".join(f"{each.answer} may miss {each.missed}: {each.history}" for each in pairs)
+            yield Check(f"eventual consistency of {rule.objects}, {name}", True, found)
 
 
 def stored_checks(answers: list[Found]) -> Iterator[Check]:

@@ -58,12 +58,13 @@ class Hand:
         limits: Limits = DEFAULTS,
         types: dict[str, str] | UnsetType = UNSET,
         capacity: Capacity = UNBOUNDED,
+        rules: tuple[ChoiceRule, ...] = (),
     ) -> None:
         self.document = checked(
             ClusterDocument(
                 "hand",
                 tuple(ReplicaInfo(name, f"http://{name}:1") for name in ("r1", "r2", "r3")),
-                _rules(queue_choice, ordering, collect=collect),
+                (*rules, *_rules(queue_choice, ordering, collect=collect)),
                 clock,
                 limits,
                 types,

@@ -471,3 +471,25 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     done = quorate_here("check", str(tmp_path / "none.jsonl"))
     assert done.returncode == 2
     assert "none.jsonl" in done.stderr
+
+
+def test_answers_of_eventual_consistency_are_counted_where_they_missed_changes(tmp_path: Path) -> None:
+    lines = calls(
+        "register/r",
+        ("write", 1, None),
+        ("read", None, 1),
+        ("write", 2, None),
+        ("read", None, 1),
+        ("read", None, 2),
+    )
+    weak = [line | {"weak": True} if line["f"] == "read" and line["type"] == "ok" else line for line in lines]
+    done = quorate_here("check", written(tmp_path / "h", weak))
+    assert done.returncode == 0
+    assert done.stdout.splitlines() == [
+        "register/r: 1 of 3 answers of eventual consistency missed changes.",
+        "  p: Read() → Ok(1)",
+        "Linearizable: 5 calls on 1 object.",
+    ]
+    assert quorate_here("check", written(tmp_path / "strong", lines)).returncode == 1
+    told = json.loads(quorate_here("check", str(tmp_path / "h"), "--json").stdout)
+    assert told["weak"] == [{"object": "register/r", "answers": 3, "judged": 3, "missed_changes": 1}]

@@ -135,3 +135,19 @@ def test_a_type_that_is_not_there_is_told_with_those_there_are(name: str, senten
     answer = json.loads(done.stdout)
     assert (done.returncode, answer["kind"], answer["definite"]) == (2, "Usage", True)
     assert sentence in answer["error"]
+
+
+def test_depends_shows_what_eventual_consistency_may_miss() -> None:
+    shown = quorate("quorums", "depends", "register", "--consistency", "eventual")
+    lines = [" ".join(line.split()) for line in shown.stdout.splitlines()]
+    assert "Read/Ok Write/Ok [Write(a); Ok()] [Read(); Ok(null)]" in lines
+    assert {
+        (each["class"], each["misses"])
+        for each in told("depends", "queue", "--consistency", "eventual")["anomalies"]
+    } == {
+        ("Peek/Ok", "Enq/Ok"),
+        ("Peek/Ok", "Deq/Ok"),
+        ("Peek/Empty", "Enq/Ok"),
+        ("Size/Ok", "Enq/Ok"),
+        ("Size/Ok", "Deq/Ok"),
+    }

@@ -190,3 +190,23 @@ def test_what_can_be_built_meets_and_what_cannot_has_no_vote_to_spare(
                 sets_of(votes, choice.sizes(other).final),
             )
             assert all(one & two for one, two in product(initials, finals))
+
+
+def test_with_eventual_consistency_what_observes_reads_anyone_and_all_else_as_before() -> None:
+    atomic = QuorumChoice(Queue(), equal(5), {"Enq/Ok": (0, 1)})
+    eventual = QuorumChoice(Queue(), equal(5), {"Enq/Ok": (0, 1)}, consistency="eventual")
+    assert eventual.is_weak
+    assert not atomic.is_weak
+    observing = {"Peek/Ok", "Peek/Empty", "Size/Ok"}
+    assert {name: eventual.sizes(name) for name in observing} == dict.fromkeys(observing, Sizes(1, 0))
+    others = atomic.classes.keys() - observing
+    assert {name: eventual.sizes(name) for name in others} == {name: atomic.sizes(name) for name in others}
+    assert votes_needed(eventual.anyone) == 1
+
+
+def test_with_eventual_consistency_an_observer_may_read_more_but_not_nobody() -> None:
+    choice = QuorumChoice(Register(), equal(3), {"Read/Ok": (2, 0)}, consistency="eventual")
+    assert choice.sizes("Read/Ok") == (2, 0)
+    assert choice.sizes("Write/Ok") == (0, 2), "no write need meet it"
+    with pytest.raises(BadChoice, match=r"Read/Ok \[0, 0\] reads nobody"):
+        QuorumChoice(Register(), equal(3), {"Read/Ok": (0, 0)}, consistency="eventual")

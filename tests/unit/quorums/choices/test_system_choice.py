@@ -138,3 +138,15 @@ def test_systems_that_can_miss_or_name_a_stranger_are_refused() -> None:
 def test_a_system_that_can_never_be_met_is_refused() -> None:
     with pytest.raises(BadChoice, match="can never find its quorum"):
         choice_of_pair(Queue(), VOTES, "choose(0; r1, r2)")
+
+
+def test_with_eventual_consistency_what_observes_reads_anyone() -> None:
+    anyone = {"1", "2", "3", "4"}
+    choice = choice_of_pair(Queue(), VOTES, GRID, consistency="eventual")
+    assert quorums(choice.initial_of("Peek")) == quorums(choice.initial_of("Size")) == anyone
+    assert quorums(choice.initial_of("Deq")) == {"12", "34"}
+    choice = choice_of_events(Register(), VOTES, {"Cas": GRID}, {}, consistency="eventual")
+    assert quorums(choice.initial_of("Read")) == anyone
+    assert quorums(choice.final_of("Write/Ok")) == {"13", "14", "23", "24"}
+    given = choice_of_events(Register(), VOTES, {"Read": "r1"}, {}, consistency="eventual")
+    assert quorums(given.initial_of("Read")) == {"1"}

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from quorate.adts.log import NOTHING, Entry, Summary, Value
+from quorate.api_specs.cluster import ChoiceRule
 from quorate.api_specs.limits import Limits
 from quorate.api_specs.messages import (
     NOT_AGED,
@@ -21,7 +22,7 @@ from quorate.api_specs.messages import (
     Status,
 )
 from quorate.client_sdk.protocol.core.rounds import SOON_S, Expired
-from quorate.client_sdk.protocol.core.values import YOUNG, CollectTombstone, Items, Read
+from quorate.client_sdk.protocol.core.values import YOUNG, CollectTombstone, Done, Items, Read
 from quorate.client_sdk.protocol.decisions.transitions import ConfirmCommand, FoldCommand
 from quorate.client_sdk.protocol.operations import observe
 from quorate.client_sdk.protocol.operations.blind import HEDGE_S
@@ -460,3 +461,24 @@ def test_what_was_decided_on_nothing_stays_while_an_item_waits() -> None:
     stage.answer("r3", shown(Row(entry(-20))))
     assert (stage.result.result, stage.result.event_class) == (False, "Collect/Kept")
     assert len(stage.sends) == len(REPLICAS)
+
+
+WEAK = ChoiceRule("*", consistency="eventual")
+
+
+def test_with_eventual_consistency_the_first_replicas_newest_value_is_the_answer() -> None:
+    """Though nobody else may store it, and its time is not over."""
+    stage = Stage(WEAK)
+    stage.play(read(Read(CELL), stage.task, stage))
+    stage.answer("r2", shown(Row(OLD), Row(NEW)))
+    assert stage.result == Done("-10", "Read/Ok", frozenset({"r2"}), is_weak=True)
+    assert len(stage.sends) == len(REPLICAS)
+
+
+def test_with_eventual_consistency_a_listing_is_what_the_first_replica_holds() -> None:
+    stage = Stage(WEAK)
+    stage.play(items(Items("dictionary/d"), stage.task, stage))
+    gone = Entry(at(-5), at(-5), None)
+    held = {"b": shown(Row(NEW)), "a": shown(Row(OLD)), "c": shown(Row(OLD), Row(gone))}
+    stage.answer("r3", Scanned(tuple((f"dictionary/d/{key}", each) for key, each in held.items())))
+    assert stage.result == Done({"a": "-20", "b": "-10"}, "Items/Ok", frozenset({"r3"}), is_weak=True)

@@ -8,7 +8,7 @@ from quorate.adts.log import Value
 from quorate.adts.plain_class import Json, PlainClass
 from quorate.adts.specification import Response
 from quorate.adts.types.catalogue import kept_type
-from quorate.api_specs.cluster import ClockSettings, ClusterDocument
+from quorate.api_specs.cluster import ChoiceRule, ClockSettings, ClusterDocument
 from quorate.api_specs.limits import STATE_BYTES_MAX, Limits
 from quorate.api_specs.messages import Accept, Append, Collect
 from quorate.client_sdk.protocol.core.rounds import Resolved, Task
@@ -500,3 +500,64 @@ def test_who_decides_is_not_held_up_by_those_who_store() -> None:
     assert isinstance(hand.outcomes["asked"], Done)
     hand.settle()
     assert hand.ask("f3", call("content")) == answer(a=number + 1)
+
+
+class Tasks:
+    """What waits, to be done once at least: nobody decides anything."""
+
+    blind = ("put", "done")
+    observing = ("first", "drop")
+
+    def __init__(self) -> None:
+        self.items: list[str] = []
+
+    def put(self, item: str) -> None:
+        self.items.append(item)
+
+    def done(self, item: str) -> None:
+        if item in self.items:
+            self.items.remove(item)
+
+    def first(self) -> str | None:
+        return self.items[0] if self.items else None
+
+    def drop(self) -> int:
+        """Changes something, whatever the class says."""
+        self.items.clear()
+        return 0
+
+
+TASKS = PlainClass(Tasks)
+
+
+def on_tasks(operation: str, *args: Any) -> Invoke:
+    return Invoke("tasks/t", TASKS, TASKS.call(operation, *args))
+
+
+def tasks() -> Hand:
+    choice = ChoiceRule("tasks/*", {"Blind/Ok": (0, 1), "Call/Ok": (3, 1)}, consistency="eventual")
+    return Hand({}, rules=(choice,), types={"tasks": "shop:Tasks"})
+
+
+def test_with_eventual_consistency_what_observes_runs_what_one_replica_holds() -> None:
+    hand = tasks()
+    for item in "ab":
+        hand.start("f1", on_tasks("put", item), f"put {item}")
+        hand.carry_until(f"put {item}", "f1", "r1")
+        hand.drop("f1")
+    hand.start("f2", on_tasks("first"), "there")
+    hand.carry("f2", "r1")
+    assert hand.outcomes["there"] == Done(Response("Ok", ("a",)), "first/Ok", frozenset({"r1"}), is_weak=True)
+    hand.drop("f2")
+    hand.start("f3", on_tasks("first"), "elsewhere")
+    hand.carry("f3", "r2")
+    assert hand.outcomes["elsewhere"] == Done(
+        Response("Ok", (None,)), "first/Ok", frozenset({"r2"}), is_weak=True
+    )
+
+
+def test_what_changes_something_is_decided_whatever_the_class_calls_it() -> None:
+    hand = tasks()
+    hand.ask("f1", on_tasks("put", "a"))
+    assert hand.ask("f2", on_tasks("drop")) == Response("Ok", (0,))
+    assert hand.ask("f3", on_tasks("first")) == Response("Ok", (None,))

@@ -3,13 +3,14 @@
 import pytest
 
 from quorate.adts.log import Dead, Entry, Leased, Summary
+from quorate.api_specs.cluster import ChoiceRule
 from quorate.api_specs.messages import Append, Appended, Collect, Collected, Row, Status
 from quorate.client_sdk.protocol.core.rounds import SOON_S, Expired
-from quorate.client_sdk.protocol.core.values import LeaseBook, QueueInfo, QueueSize, ReadLeases
+from quorate.client_sdk.protocol.core.values import Done, LeaseBook, QueueInfo, QueueSize, ReadLeases
 from quorate.client_sdk.protocol.decisions.transitions import ConfirmCommand, Fate, RecoverCommand
 from quorate.client_sdk.protocol.operations import queue_looks
 from quorate.client_sdk.protocol.operations.blind import HEDGE_S
-from quorate.client_sdk.protocol.operations.queue_looks import LOOKS_FREE, leases, queue_size
+from quorate.client_sdk.protocol.operations.queue_looks import LOOKS_FREE, leases, peek, queue_size
 from quorate.timestamps.timestamp import ZERO
 from tests.unit.client_sdk.protocol.stage import DEADLINE_S, Stage, at, ballot, complete, entry, shown
 
@@ -251,3 +252,18 @@ def test_leases_are_those_of_a_summary_once_it_is_decided(is_decided: bool) -> N
         assert stage.open_to("r1").known == ballot(9)
         look_at(stage, Collected(Status(accepted=ballot(9), committed=ballot(9)), summary=None), "r1", "r3")
     assert stage.result.result == LeaseBook(BOOK.leases, BOOK.dead)
+
+
+def test_with_eventual_consistency_one_look_of_one_replica_is_the_size_and_what_is_first() -> None:
+    """Though nobody else may hold what it shows, and more may be decided."""
+    weak = ChoiceRule("queue/*", consistency="eventual")
+    stage = Stage(weak)
+    stage.play(queue_size(QueueSize(NAME), stage.task, stage))
+    look_at(stage, shown(Row(ONE), Row(TWO)), "r3")
+    assert stage.result == Done(QueueInfo(2, ZERO), "Size/Ok", frozenset({"r3"}), is_weak=True)
+    for entries, values in (((TWO, ONE), ("1",)), ((), ())):
+        stage = Stage(weak)
+        stage.play(peek(NAME, stage.task, stage))
+        look_at(stage, shown(*map(Row, entries)), "r1")
+        event = "Peek/Ok" if values else "Peek/Empty"
+        assert stage.result == Done(values, event, frozenset({"r1"}), is_weak=True)
