@@ -125,6 +125,8 @@ class History:
             word = f"{outcome.reason} ({kind})"
         else:
             word = outcome.event_class
+            if outcome.is_weak:
+                self.outcomes["weak answers"] = self.outcomes.get("weak answers", 0) + 1
         self.outcomes[word] = self.outcomes.get(word, 0) + 1
 
 

@@ -28,6 +28,7 @@ from tests.sim.planted import (
     replicas,
     schedules,
     sizes,
+    weak,
 )
 from tests.sim.planted.plant import Hint, Plant, Planting
 from tests.sim.planted.worlds import (
@@ -58,6 +59,7 @@ from tests.sim.planted.worlds import (
     SLOW_CAS,
     TWINS,
     TWINS_TOGETHER,
+    WEAK,
     WHOLE_READS,
     chosen,
     only,
@@ -406,6 +408,9 @@ PLANTS: Final = (
     ),
     Plant("proposed-handed-over", forwarding.hand_over_what_was_proposed, HISTORY, 50, ROUTED),
     Plant("lost-answers-did-nothing", forwarding.lost_answers_did_nothing, HISTORY, 12, ROUTED),
+    # Eventual consistency.
+    Plant("decisions-miss-changes", weak.drop_what_decisions_depend_on, HISTORY, 40, WEAK),
+    Plant("weak-answers-invented", weak.answer_what_nobody_gave, ("given",), 5, WEAK),
     # Leases.
     in_leased("lease-settled-by-item", leases.settle_by_item, 25, "right course", "accepted once"),
     in_leased("lease-ends-with-its-deadline", leases.end_with_the_deadline, 25, "right course"),

@@ -47,6 +47,7 @@ CHECKS: Final = {
     "nothing below the horizon": "was installed below the horizon",
     "bounded": "more objects than it may",
     "kept in a crash": "forgotten in a crash",
+    "given": ": nobody gave ",
 }
 """Each check by its short name, and words of its Violation that no other has."""
 

@@ -73,6 +73,7 @@ CAS: Final = Hint(
     faults=ROUGH,
     fields={**BUSY, **only(Read=2, Write=3, Cas=3)},
 )
+WEAK: Final = replace(CAS, rules=(ChoiceRule("register/*", {"Write/Ok": (0, 2)}, consistency="eventual"),))
 SLOW_CAS: Final = Hint(
     REGISTER,
     chosen("register", (3, 1), (3, 1), "quorum"),
