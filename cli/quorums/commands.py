@@ -84,7 +84,7 @@ def _show_anomalies(specification: Specification, relation: Relation) -> None:
         )
         return
     out.print(
-        f"With eventual consistency {', '.join(weak)} read any one replica. All else stays linearizable."
+        f"With eventual consistency any one replica answers {', '.join(weak)}. All else stays linearizable."
     )
     out.print(anomaly_table(anomalies(specification, relation)))
     out.print(
