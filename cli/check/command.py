@@ -11,11 +11,10 @@ from typing import Annotated, Any, Final, NamedTuple
 
 import typer
 
-from ...adts.dependency import dependencies
 from ...adts.histories.calls import Call
 from ...adts.histories.orders import Model
 from ...adts.histories.verdict import Typed, Verdict, verdicts
-from ...adts.histories.weak import Anomalies, anomalies
+from ...adts.histories.weak import Anomalies
 from ...adts.own import Computed
 from ...adts.plain_class import PlainClass, is_plain
 from ...adts.specification import Specification
@@ -29,6 +28,7 @@ from ..quorums.data_types import class_of, computed, type_named, users_code
 from ..values import spelled_out
 from .drawing import drawn
 from .history_file import Recorded, recorded
+from .weak_answers import sentence_of, typed, weak_answers
 from .words import Unjudged, calls_of
 
 MISSED_SHOWN: Final = 5
@@ -100,7 +100,7 @@ def _checked(history: Path, type_name: str, cluster: str, model: Model) -> _Chec
     for name, operations in by_object.items():
         named = type_name or _type_of(name, operations[0])
         if named not in known:
-            known[named] = _typed(_named(named, cluster))
+            known[named] = typed(_named(named, cluster))
         try:
             calls += calls_of(known[named].specification, operations)
             types[name] = known[named]
@@ -111,24 +111,8 @@ def _checked(history: Path, type_name: str, cluster: str, model: Model) -> _Chec
         strong = [call for call in calls if not call.is_weak]
         found = list(verdicts(types, strong, model)) if strong else []
         are_right = model is Model.LINEARIZABLE and all(each.is_right for each in found)
-        weak = list(_weak_answers(types, calls)) if are_right else []
+        weak = list(weak_answers(types, calls)) if are_right else []
     return _Checked(len(calls), len(types), found, unjudged, weak)
-
-
-def _weak_answers(types: Mapping[str, Typed], calls: Sequence[Call]) -> Iterator[Anomalies]:
-    """What the weak answers about each object missed, where all else is right."""
-    for name, typed in types.items():
-        own = [call for call in calls if call.object == name]
-        strong = [call for call in own if not call.is_weak]
-
-        def is_explained(
-            weak: Sequence[Call], typed: Typed = typed, strong: Sequence[Call] = strong
-        ) -> bool | None:
-            found = list(verdicts({name: typed}, [*strong, *weak], Model.LINEARIZABLE))  # noqa: B023 - asked at once
-            return None if any(each.found is None for each in found) else all(each.is_right for each in found)
-
-        if len(strong) < len(own):
-            yield anomalies(name, [call for call in own if call.is_weak], len(strong), is_explained)
 
 
 def _type_of(name: str, first: Recorded) -> str:
@@ -153,13 +137,6 @@ def _named(name: str, cluster: str) -> Specification:
         raise Usage(f"{document.own_types[name]}, the type {name}, is no plain class, which alone is served")
     with users_code(f"{document.own_types[name]} is no data type"):
         return computed(document.own_types[name], PlainClass(found))
-
-
-def _typed(specification: Specification) -> Typed:
-    if isinstance(specification, Computed):
-        # Whether its parts are independent is known as far as its dependencies were searched.
-        return Typed(specification)
-    return Typed(specification, dependencies(specification).split_by)
 
 
 _ADJECTIVE: Final = {
@@ -197,8 +174,7 @@ def _lines(found: _Checked, model: Model) -> Iterator[str]:
 
 
 def _weak_lines(found: Anomalies) -> Iterator[str]:
-    judged = "" if found.judged == found.weak else f", of which the first {found.judged:,} were judged"
-    yield f"{found.object}: {len(found.missed):,} of {found.weak:,} answers of eventual consistency missed changes{judged}."
+    yield f"{sentence_of(found)}."
     for call in found.missed[:MISSED_SHOWN]:
         yield f"  {call.process}: {call}"
     if len(found.missed) > MISSED_SHOWN:

@@ -20,6 +20,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from ...adts.plain_class import PlainClass
+from ...adts.specification import Specification
+from ...adts.types.catalogue import adt_of, known_types
 from ...api_specs.cluster import ClusterDocument
 from ...measurement.plan.durations import duration_text
 from ...measurement.plan.own_calls import check_calls, own_types_of
@@ -29,7 +31,8 @@ from ...measurement.plan.schedule import Schedule
 from ...measurement.run.measuring import Measured, Onlooker, Setting, measure, schedule_of
 from ...measurement.run.parquet import Converted, convert
 from ...measurement.run.replicas import NotStarted
-from ...measurement.run.run_folder import RUN
+from ...measurement.run.run_folder import HISTORY, RUN, add_notes
+from ..check.weak_answers import missed_in, sentence_of
 from ..cluster.document import read_document
 from ..cluster.local_cluster import LocalCluster
 from ..credentials import read_token
@@ -37,7 +40,7 @@ from ..failure import Failure, Usage
 from ..files import read_text, used_as_folder
 from ..output import AsJson, answer, console, reported
 from ..progress import Reached, busy, time_bar
-from ..quorums.data_types import class_of, users_code
+from ..quorums.data_types import class_of, computed, users_code
 
 _MADE: Final = {"by": "quorate measure"}
 
@@ -80,9 +83,27 @@ def measure_command(
         return
     _make_empty(out)
     measured, converted = _run(story, plan, text, document, classes, out, keep)
+    missed = list(_missed(out, plan, classes))
+    add_notes(out, missed)
     _tell(story, measured, converted, out)
+    for sentence in missed:
+        story.print(escape(sentence))
     if as_json:
         answer(True, _as_json(measured, converted, out))
+
+
+def _missed(out: Path, plan: Plan, classes: Mapping[str, type]) -> Iterator[str]:
+    """What answers of eventual consistency missed, in words, where there were any."""
+    if not (out / HISTORY).is_file():
+        return
+    types: dict[str, Specification] = {
+        name: computed(adt_of(name), PlainClass(classes[adt_of(name)]))
+        if adt_of(name) in classes
+        else known_types()[adt_of(name)]
+        for name in plan.choice_by_object
+    }
+    for found in missed_in(out / HISTORY, types):
+        yield f"{sentence_of(found)}."
 
 
 def _make_empty(out: Path) -> None:

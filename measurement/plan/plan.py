@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from typing import Any, Final, Literal, get_args
 
 import msgspec
-from msgspec import Struct, field
+from msgspec import UNSET, Struct, field
 
 from ...api_specs.cluster import BYTE_ORDER_MARK, HAS_MARK, ChoiceRule
-from ...quorums.choices.choice import Ordering
+from ...quorums.choices.choice import Consistency, Ordering
 from .durations import BadDuration, parse_duration
 from .plan_words import in_words
 
@@ -134,6 +134,7 @@ class Choice(_Part, frozen=True):
     initials: dict[str, str] = field(default_factory=dict)
     finals: dict[str, str] = field(default_factory=dict)
     object: str = ""
+    consistency: Consistency = "atomic"
 
     def rule_for(self, object: str) -> ChoiceRule:
         """It, as the rule of an object in a cluster file."""
@@ -145,6 +146,7 @@ class Choice(_Part, frozen=True):
             writes=self.writes,
             initials=self.initials,
             finals=self.finals,
+            consistency=UNSET if self.consistency == "atomic" else self.consistency,
         )
 
 
@@ -223,6 +225,7 @@ _VALUES: Final = {
     "law": get_args(Law),
     "repair_law": get_args(Law),
     "ordering": get_args(Ordering),
+    "consistency": get_args(Consistency),
 }
 
 

@@ -30,7 +30,7 @@ from .load import Load, done_before, observer
 from .prober import Prober
 from .recorder import Recorder
 from .replicas import Replicas, find_any, start_all
-from .run_folder import LINKS, REPLICA_LINKS, REPLICAS, Run, write_run, write_up_times
+from .run_folder import HISTORY, LINKS, REPLICA_LINKS, REPLICAS, Run, write_run, write_up_times
 
 OPERATIONS: Final = "operations-1.jsonl.gz"
 PROBES: Final = "probes-1.jsonl.gz"
@@ -177,6 +177,8 @@ def closable(plan: Plan, setting: Setting, schedule: Schedule) -> Iterator[Way]:
 async def _connected(
     plan: Plan, setting: Setting, ways: Ways, stack: AsyncExitStack
 ) -> dict[str, AsyncClient]:
+    is_weak = any(setting.document.choice_of(name).is_weak for name in plan.choice_by_object)
+    history = setting.folder / HISTORY if is_weak else None
     return {
         name: await stack.enter_async_context(
             connect_async(
@@ -184,6 +186,7 @@ async def _connected(
                 endpoints=ways.urls_of(name),
                 token=setting.token,
                 tls=from_environment(),
+                history=history,
             )
         )
         for name in plan.cluster.front_ends

@@ -27,6 +27,8 @@ RUN: Final = "run.json"
 REPLICAS: Final = "replicas.csv"
 LINKS: Final = "links.csv"
 REPLICA_LINKS: Final = "replica-links.csv"
+HISTORY: Final = "history.jsonl"
+"""Of runs with objects of eventual consistency: what was asked and answered."""
 
 
 class Run(Struct, frozen=True):
@@ -47,7 +49,7 @@ class Run(Struct, frozen=True):
 
 def clear(folder: Path) -> None:
     """Take away a former run, so that none of its rows are met beside the new ones; what is no part of a run stays."""
-    for name in (RUN, REPLICAS, LINKS, REPLICA_LINKS):
+    for name in (RUN, REPLICAS, LINKS, REPLICA_LINKS, HISTORY):
         (folder / name).unlink(missing_ok=True)
     for rows in ("operations", "probes"):
         for path in folder.glob(f"{rows}*.jsonl*"):
@@ -80,10 +82,19 @@ def write_run(folder: Path, run: Run) -> None:
     _replace(folder / RUN, json.dumps(told, indent=2, ensure_ascii=False) + "\n")
 
 
+def add_notes(folder: Path, notes: Iterable[str]) -> None:
+    """Add sentences to those of a run that is over."""
+    told = json.loads((folder / RUN).read_text(encoding="utf-8"))
+    told["notes"] += notes
+    _replace(folder / RUN, json.dumps(told, indent=2, ensure_ascii=False) + "\n")
+
+
 def choice_as_json(document: ClusterDocument, object_name: str) -> dict[str, Any]:
     """The quorum choice that an object is kept by."""
     choice = document.choice_of(object_name)
     told: dict[str, Any] = {"adt": adt_of(object_name), "ordering": choice.ordering}
+    if choice.is_weak:
+        told["consistency"] = choice.consistency
     if isinstance(choice, SystemChoice):
         told["initials"] = _systems(choice.assignment.initials)
         told["finals"] = _systems(choice.assignment.finals)

@@ -20,7 +20,7 @@ from ..plan.plan import Workload
 PREFILL_DEADLINE_S: Final = 20.0
 KEYS: Final = 10
 VALUE: Final = "x"
-"""What registers and keys hold, before and after each write: so a compare-and-set always finds what it expects."""
+"""What registers and keys hold, before and after each write beside compare-and-sets: so these always find what they expect."""
 
 Run = Callable[[AsyncClient, str, int, float], Awaitable[object]]
 """One operation of a client: on the object of that name, the how-manieth, with that deadline in seconds."""
@@ -34,18 +34,18 @@ class Step(Struct, frozen=True):
     decides: bool
 
 
-_RUNS: Final[Mapping[tuple[str, str], Run]] = {
+_RUNS: Final[dict[tuple[str, str], Run]] = {
     ("queue", "Enq"): lambda client, name, number, s: client.queue(name).enqueue(number, deadline_s=s),
     ("queue", "Deq"): lambda client, name, _, s: client.queue(name).dequeue(deadline_s=s),
     ("queue", "Peek"): lambda client, name, _, s: client.queue(name).peek(deadline_s=s),
     ("queue", "Size"): lambda client, name, _, s: client.queue(name).size(deadline_s=s),
-    ("register", "Write"): lambda client, name, _, s: client.register(name).write(VALUE, deadline_s=s),
+    ("register", "Write"): lambda client, name, number, s: client.register(name).write(number, deadline_s=s),
     ("register", "Read"): lambda client, name, _, s: client.register(name).read(deadline_s=s),
     ("register", "Cas"): lambda client, name, _, s: client.register(name).compare_and_set(
         VALUE, VALUE, deadline_s=s
     ),
     ("dictionary", "Put"): lambda client, name, number, s: client.dictionary(name).put(
-        _key(number), VALUE, deadline_s=s
+        _key(number), number, deadline_s=s
     ),
     ("dictionary", "Get"): lambda client, name, number, s: client.dictionary(name).get(
         _key(number), deadline_s=s
@@ -64,6 +64,14 @@ _RUNS: Final[Mapping[tuple[str, str], Run]] = {
 }
 
 
+_BESIDE_CAS: Final[dict[tuple[str, str], Run]] = {
+    ("register", "Write"): lambda client, name, _, s: client.register(name).write(VALUE, deadline_s=s),
+    ("dictionary", "Put"): lambda client, name, number, s: client.dictionary(name).put(
+        _key(number), VALUE, deadline_s=s
+    ),
+}
+
+
 def _key(number: int) -> str:
     return f"key-{number % KEYS}"
 
@@ -73,7 +81,8 @@ def step_of(workload: Workload, operation: str, classes: Mapping[str, type]) -> 
     if (found := classes.get(workload.type)) is not None:
         return _call_of(found, workload.type, operation)
     decides = SPECIFICATIONS[workload.type].kinds[operation] is Kind.DECIDE
-    return Step(_RUNS[workload.type, operation], operation, decides)
+    runs = _RUNS | _BESIDE_CAS if "Cas" in workload.rates else _RUNS
+    return Step(runs[workload.type, operation], operation, decides)
 
 
 def _call_of(found: type, type_name: str, operation: str) -> Step:
