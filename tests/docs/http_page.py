@@ -15,7 +15,8 @@ document at `/v1/openapi.json`, with every schema and example, and pages to try 
 typed client of it. The replica protocol, which front ends and replicas speak, is left out here.
 
 Where a token is asked for, send `Authorization: Bearer TOKEN`; `scope` says which. Errors are problem documents (RFC 9457) with
-a member `definite`: whether it is certain that nothing happened.
+a member `definite`: whether it is certain that nothing happened. An answer with the header `Quorate-Consistency: eventual` may
+be old ([why](../how-to/eventual-consistency.md)).
 
 """
 METHODS: Final = ("get", "put", "post", "delete")

@@ -117,6 +117,8 @@ type: `quorate quorums choices`, `availability`, `plan` and `depends`.
 - The attributes are JSON values: texts, numbers, booleans, None, lists, and dictionaries whose keys are texts. Keys come back in order.
 - Arguments have hints, or values to try in `examples`. Two values are enough where an operation only compares them.
 - `blind`, where the class has it, names operations whose calls are [stored without a look](../how-to/own-types.md#store-without-a-look).
+- `observing`, where the class has it, names operations that only look. With [eventual
+  consistency](../how-to/eventual-consistency.md) any one replica answers them.
 - A method that returns ends `Ok`. One that raises an exception of your own ends with its name, and has changed nothing.
 - What a method does follows from attributes and arguments alone. Times, chances and new names are arguments.
 
@@ -159,6 +161,7 @@ must not be changed. The file is run: name only files that you trust.
 | `classes`, `changes` | the event classes that occur; those that change the state |
 | `pairs` | of each: `class` depends on `depends_on`; `conditions`; `witness` with `before` (h1), `inserted` (q), `between` (h2) and `illegal` (p) |
 | `split_by`, `split` | the argument by which objects fall apart, or null; the operations that concern one part |
+| `anomalies` | with `--consistency eventual`: what answers may miss then, each with `class`, `misses` and `history` |
 | `events_max`, `complete` | how long histories were searched; whether longer ones can add nothing |
 | `declared` | whether this is the table that the type declares; null for a type of your own |
 """
