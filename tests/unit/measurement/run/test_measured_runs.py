@@ -5,6 +5,7 @@ import json
 from collections import Counter
 from collections.abc import Callable
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -83,6 +84,15 @@ reads = "r1*r2 + r3"
 writes = "r1*r3 + r2*r3"
 
 [[workloads]]
+type = "register"
+rates = { Write = 3, Read = 6 }
+deadline = "500ms"
+[[workloads.choices]]
+name = "anyone"
+classes = { "Write/Ok" = [0, 1] }
+consistency = "eventual"
+
+[[workloads]]
 type = "seats"
 rates = { reserve = 2, free = 2 }
 deadline = "500ms"
@@ -141,6 +151,8 @@ def test_every_appointed_operation_has_a_row_whatever_failed(run: RunRead) -> No
         ("register/by-systems", "Write"): 28,
         ("register/by-systems", "Read"): 28,
         ("register/by-systems", "Cas"): 28,
+        ("register/anyone", "Write"): 42,
+        ("register/anyone", "Read"): 84,
         ("seats/seats", "Call"): 28,
         ("seats/seats", "Blind"): 28,
     }
@@ -153,6 +165,7 @@ FINAL_QUORUMS: dict[str, Callable[[set[str]], bool]] = {
     "ordered": lambda up: len(up) >= 2,
     "by-systems": lambda up: up >= {"r1", "r3"} or up >= {"r2", "r3"},
     "seats": lambda up: len(up) >= 1,
+    "anyone": lambda up: len(up) >= 1,
 }
 
 
@@ -231,6 +244,24 @@ def test_of_ones_own_type_calls_that_look_were_down_with_one_replica_and_blind_o
     assert outcomes["Blind", "ok"] >= 20, outcomes
 
 
+def test_of_eventual_consistency_any_replica_answered_and_what_was_missed_is_counted(
+    run: RunRead, tmp_path: Path
+) -> None:
+    outcomes = Counter(
+        (row["operation"], row["outcome"]) for row in run.operations if row["choice"] == "anyone"
+    )
+    assert outcomes["Read", "ok"] >= 70, outcomes
+    (note,) = [note for note in run.told["notes"] if note.startswith("register/anyone: ")]
+    lines = [json.loads(line) for line in (run.folder / "history.jsonl").read_text().splitlines()]
+    weak = [line for line in lines if line.get("weak")]
+    assert {line["object"] for line in weak} == {"register/anyone"}
+    assert f" of {len(weak)} answers of eventual consistency missed changes" in note
+    own = tmp_path / "own.jsonl"
+    own.write_text("".join(json.dumps(line) + "\n" for line in lines if line["object"] == "register/anyone"))
+    (told,) = json.loads(quorate("check", str(own), "--json").stdout)["weak"]
+    assert note.startswith(f"register/anyone: {told['missed_changes']} of {told['answers']} ")
+
+
 def test_true_times_are_no_sooner_than_those_of_the_plan(run: RunRead) -> None:
     """How much later they are is up to the machine; it is what they are recorded for."""
     (first,) = run.of("r1")
@@ -291,6 +322,7 @@ def test_run_json_says_what_was_run(run: RunRead) -> None:
         "queue/one": "one",
         "queue/ordered": "ordered",
         "register/by-systems": "by-systems",
+        "register/anyone": "anyone",
         "seats/seats": "seats",
     }
     assert told["choices"]["seats"]["classes"] == {"Call/Ok": [3, 1], "Blind/Ok": [0, 1]}
@@ -303,6 +335,8 @@ def test_run_json_says_what_was_run(run: RunRead) -> None:
     assert not is_quorum(parse_system(systems["finals"]["Cas/Ok"]), {"r1", "r2"})
     assert is_quorum(parse_system(systems["finals"]["Cas/Ok"]), {"r2", "r3"})
     assert is_quorum(parse_system(systems["finals"]["Cas/Fail"]), ())
+    assert told["choices"]["anyone"]["consistency"] == "eventual"
+    assert told["choices"]["anyone"]["classes"]["Read/Ok"] == [1, 0]
     assert told["front_ends"] == ["east", "west"]
     assert run.end_s - run.start_s == pytest.approx(14)
     assert (told["time_scale"], told["prober"], told["plan"]) == (1.0, {"step_s": 0.2}, PLAN)

@@ -3,14 +3,14 @@
 import pytest
 
 from quorate.adts.log import Value
-from quorate.api_specs.cluster import ClockSettings
+from quorate.api_specs.cluster import ChoiceRule, ClockSettings
 from quorate.api_specs.limits import Limits
-from quorate.api_specs.messages import Appended, Status
+from quorate.api_specs.messages import Appended, Row, Status
 from quorate.client_sdk.protocol.core.values import Done, Failed, Operation, Peek, Read, Write
 from quorate.client_sdk.protocol.front_end import FrontEnd
 from quorate.client_sdk.protocol.operations.cell_parts import READS_TOGETHER_MAX, part_of, sorted_out
 from quorate.client_sdk.protocol.operations.shared_round import Alone
-from tests.unit.client_sdk.protocol.stage import DEADLINE_S, Stage
+from tests.unit.client_sdk.protocol.stage import DEADLINE_S, Stage, entry, shown
 from tests.unit.client_sdk.scripted import document_of
 
 
@@ -50,3 +50,14 @@ def test_many_reads_go_in_rounds_that_end_one_after_another() -> None:
     assert alone == []
     assert [len(parts) for parts in rounds] == [READS_TOGETHER_MAX, READS_TOGETHER_MAX, 1]
     assert [whose for parts in rounds for whose in parts] == [[number] for number in range(len(begun))]
+
+
+def test_with_eventual_consistency_a_read_ends_with_the_first_replica_that_answers() -> None:
+    stage = Stage(ChoiceRule("register/*", consistency="eventual"))
+    part = part_of(Read("register/x"), stage)
+    assert part is not None
+    reply = shown(Row(entry(-1)))
+    stage.cache_of("register/x").absorb("r2", "i", part.request_to("r2", is_repeat=False), reply)
+    part.take("r2", reply)
+    ended = part.end(stage.task.now.mono_s, is_hedged=False)
+    assert ended == Done("-1", "Read/Ok", frozenset({"r2"}), is_weak=True)
