@@ -1,12 +1,12 @@
 """Whose turn it is to have a dictionary listed: it waits in vain, its caller goes, it is over."""
 
 import asyncio
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
 from quorate.adts.log import Value
+from quorate.client_sdk.protocol.core.values import Done
 from quorate.replica.api.listings import Listing
 from quorate.replica.http.fair_queue import Slots
 from quorate.replica.http.problems import Refusal
@@ -40,13 +40,13 @@ class Lists:
         self.begun = 0
         self.ended = 0
 
-    async def run(self) -> Mapping[str, Value]:
+    async def run(self) -> Done:
         self.begun += 1
         try:
             await self.may.wait()
         finally:
             self.ended += 1
-        return FOUND
+        return Done(FOUND, "Items/Ok", frozenset({"r1"}))
 
 
 async def turns_of_the_loop() -> None:
