@@ -17,7 +17,7 @@ from typing import Any, Final, TypeVar
 import uvicorn
 from msgspec import UNSET, UnsetType
 
-from quorate.api_specs.cluster import ClusterDocument, ReplicaInfo
+from quorate.api_specs.cluster import ChoiceRule, ClusterDocument, ReplicaInfo
 from quorate.api_specs.limits import DEFAULTS, IDLE_S_MAX, Limits
 from quorate.client_sdk.api.client import AsyncClient
 from quorate.client_sdk.protocol.core.values import Operation, Outcome
@@ -112,6 +112,7 @@ class InProcessCluster:
         token: str | None = None,
         traces: Trace | None = None,
         types: dict[str, str] | UnsetType = UNSET,
+        rules: tuple[ChoiceRule, ...] = (),
     ) -> None:
         self._token: Final = token
         self._traces: Final = traces
@@ -120,7 +121,7 @@ class InProcessCluster:
         replicas = tuple(
             ReplicaInfo(f"r{n}", f"http://127.0.0.1:{port.number}") for n, port in enumerate(self._ports, 1)
         )
-        self.document: Final = ClusterDocument("in-process", replicas, limits=limits, types=types)
+        self.document: Final = ClusterDocument("in-process", replicas, rules, limits=limits, types=types)
         self._root: Final = root
         self._up: Final[dict[str, _Served]] = {}
         self._front_ends: Final[list[FrontEndHere]] = []
@@ -264,9 +265,10 @@ def in_process(
     token: str | None = None,
     traces: Trace | None = None,
     types: dict[str, str] | UnsetType = UNSET,
+    rules: tuple[ChoiceRule, ...] = (),
 ) -> Iterator[InProcessCluster]:
     """A cluster whose replicas all run, for the time of a `with`."""
-    cluster = InProcessCluster(root, limits, token, traces, types)
+    cluster = InProcessCluster(root, limits, token, traces, types, rules)
     try:
         cluster.start(*cluster.document.urls)
         yield cluster

@@ -41,6 +41,8 @@ ENDS = {
 class Cart:
     """What a customer wants to buy: how many of each item."""
 
+    observing = ("content",)
+
     def __init__(self) -> None:
         self.items: dict[str, int] = {}
 

@@ -10,6 +10,7 @@ import pytest
 
 from quorate.adts.plain_class import PlainClass
 from quorate.adts.specification import Invocation
+from quorate.api_specs.cluster import ChoiceRule
 from quorate.client_sdk.protocol.core.values import Failed, Repair
 from quorate.replica.access.authorization import DOCUMENT_PATH
 from quorate.replica.api import own_types_api
@@ -17,10 +18,12 @@ from quorate.replica.api.operations import Operations
 from tests.support.in_process import InProcessCluster, in_process
 from tests.support.own_types import ENDS, TYPES, Cart
 
+EVENTUAL = ChoiceRule("cart/old*", consistency="eventual")
+
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InProcessCluster]:
-    with in_process(tmp_path_factory.mktemp("own-api"), types=TYPES) as made:
+    with in_process(tmp_path_factory.mktemp("own-api"), types=TYPES, rules=(EVENTUAL,)) as made:
         yield made
 
 
@@ -50,6 +53,14 @@ def test_operations_are_called_at_any_replica(cluster: InProcessCluster) -> None
     assert post(cluster, "cart/bob/content", {}) == {"outcome": "Ok", "result": {}}
     assert post(cluster, "cart/bob/keep", {"note": [{"a": 1.5}]})["result"] == [{"a": 1.5}]
     assert post(cluster, "cart/bob/keep", {"note": None}) == {"outcome": "Ok", "result": None}
+
+
+def test_an_answer_of_eventual_consistency_says_that_it_may_be_old(cluster: InProcessCluster) -> None:
+    for name, consistency in (("old", "eventual"), ("new", None)):
+        url = f"{cluster.document.urls['r1']}/v1/objects/cart/{name}"
+        added = httpx.post(f"{url}/add", json={"item": "pen"}, timeout=60)
+        assert "Quorate-Consistency" not in added.headers
+        assert httpx.post(f"{url}/content", timeout=60).headers.get("Quorate-Consistency") == consistency
 
 
 def test_a_replica_says_whose_code_it_has_not(cluster: InProcessCluster) -> None:

@@ -17,7 +17,7 @@ from quorate.client_sdk.protocol.decisions.transitions import Command, FoldComma
 from quorate.client_sdk.protocol.front_end import FrontEnd
 from quorate.client_sdk.protocol.operations import own_calls
 from quorate.client_sdk.protocol.operations.own_calls import LOOK_BYTES_MAX, STORED_BYTES_MAX
-from quorate.quorums.choices.choice import QuorumChoice
+from quorate.quorums.choices.choice import Consistency, QuorumChoice
 from tests.sim.schedules.hand import EXACT, Hand
 from tests.support.own_types import Basket, Cart
 
@@ -521,6 +521,9 @@ class Tasks:
     def first(self) -> str | None:
         return self.items[0] if self.items else None
 
+    def count(self) -> int:
+        return len(self.items)
+
     def drop(self) -> int:
         """Changes something, whatever the class says."""
         self.items.clear()
@@ -534,8 +537,8 @@ def on_tasks(operation: str, *args: Any) -> Invoke:
     return Invoke("tasks/t", TASKS, TASKS.call(operation, *args))
 
 
-def tasks() -> Hand:
-    choice = ChoiceRule("tasks/*", {"Blind/Ok": (0, 1), "Call/Ok": (3, 1)}, consistency="eventual")
+def tasks(consistency: Consistency = "eventual") -> Hand:
+    choice = ChoiceRule("tasks/*", {"Blind/Ok": (0, 1), "Call/Ok": (3, 1)}, consistency=consistency)
     return Hand({}, rules=(choice,), types={"tasks": "shop:Tasks"})
 
 
@@ -554,6 +557,19 @@ def test_with_eventual_consistency_what_observes_runs_what_one_replica_holds() -
     assert hand.outcomes["elsewhere"] == Done(
         Response("Ok", (None,)), "first/Ok", frozenset({"r2"}), is_weak=True
     )
+
+
+@pytest.mark.parametrize(("operation", "consistency"), [("count", "eventual"), ("first", "atomic")])
+def test_what_no_class_names_or_is_of_an_atomic_object_asks_a_quorum(
+    operation: str, consistency: Consistency
+) -> None:
+    hand = tasks(consistency)
+    hand.start("f1", on_tasks(operation), "look")
+    hand.carry("f1", "r1", "r2")
+    assert not hand.outcomes
+    hand.settle()
+    assert isinstance(done := hand.outcomes["look"], Done)
+    assert not done.is_weak
 
 
 def test_what_changes_something_is_decided_whatever_the_class_calls_it() -> None:

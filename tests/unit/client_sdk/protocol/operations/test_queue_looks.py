@@ -267,3 +267,20 @@ def test_with_eventual_consistency_one_look_of_one_replica_is_the_size_and_what_
         look_at(stage, shown(*map(Row, entries)), "r1")
         event = "Peek/Ok" if values else "Peek/Empty"
         assert stage.result == Done(values, event, frozenset({"r1"}), is_weak=True)
+
+
+def test_with_eventual_consistency_it_looks_again_where_what_was_shown_was_dropped(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(queue_looks, "ENTRIES_AT_ONCE", 1)
+    stage = Stage(ChoiceRule("queue/*", consistency="eventual"))
+    stage.play(queue_size(QueueSize(NAME), stage.task, stage))
+    look_at(stage, shown(Row(ONE), Row(TWO)), "r3")
+    stage.cache_of(NAME).lives += 1
+    for _ in range(2):
+        stage.sleep(SOON_S)
+    assert not stage.is_over
+    look_at(stage, shown(Row(TWO)), "r3")
+    for _ in range(2):
+        stage.sleep(SOON_S)
+    assert stage.result.is_weak
