@@ -156,11 +156,16 @@ class PlainClass:
         return instance
 
     def run(self, stored: str | None, invocation: Invocation) -> tuple[str | None, Response]:
-        """As `step`, on a state as it is kept: None for that of a new object. The very text where nothing changed."""
+        """As `step`, on a state as it is kept: None for that of a new object, so that one which is as new again can be forgotten. The very text
+        where nothing changed."""
         with _border(lambda: str(invocation)), collector_off():
             before = self._initial if stored is None else self._state_in(stored)
             after, response = self.step(before, invocation)
-        return (stored if after == before else f'{{"state":{after},"version":{self._version}}}'), response
+        if after == before:
+            return stored, response
+        return (
+            None if after == self._initial else f'{{"state":{after},"version":{self._version}}}'
+        ), response
 
     def check(self, stored: str | None) -> None:
         """Raises BadClass where the class does not understand a state as it is kept."""

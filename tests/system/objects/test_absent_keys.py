@@ -39,7 +39,7 @@ def test_what_was_asked_for_in_vain_is_forgotten_though_a_replica_is_down(cluste
 @pytest.mark.slow
 def test_what_was_asked_for_in_vain_under_a_key_is_forgotten_by_all(clusters: Clusters) -> None:
     """That nothing was done is decided then, and ends what an attempt before may have left; so it takes all replicas to forget it. The answer of a
-    call is remembered, though it changed nothing. An object that keeps its events (`collect = false`) stays."""
+    call is remembered, though it changed nothing. So is an object of one's own type that is as new again. One that keeps its events (`collect = false`) stays."""
     cluster = clusters.start(settings=QUICK + OWN, rules=(KEPT,))
     with connect(cluster.document, deadline_s=1.9) as client:
         users = client.dictionary("users")
@@ -53,6 +53,11 @@ def test_what_was_asked_for_in_vain_under_a_key_is_forgotten_by_all(clusters: Cl
             assert client.object(Counter, f"new-{number}", idempotency_key=key).value() == 0
         assert not client.dictionary("history").compare_and_set("absent", 1, 2, idempotency_key="in-vain")
         assert known(cluster, "r1", "r2") == [3 + 3 * ABSENT, 3 + 3 * ABSENT]
+        for number in range(ABSENT):
+            again = client.object(Counter, f"again-{number}")
+            again.add(2)
+            again.add(-2)
+            assert again.value() == 0
         cluster.restart("r3")
         until_now(lambda: known(cluster, "r1", "r2", "r3") == [3, 3, 3], "they are forgotten", deadline_s=60)
         assert (users.get("kept"), client.object(Counter, "kept").value()) == (1, 1)

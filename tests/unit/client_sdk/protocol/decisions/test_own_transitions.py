@@ -23,6 +23,7 @@ from quorate.client_sdk.protocol.decisions.transitions import (
     RecoverCommand,
     RepairCommand,
 )
+from quorate.gc.collection import ended_at
 from quorate.timestamps.ballot import make_ballot
 from tests.support.own_types import Cart
 from tests.unit.client_sdk.protocol.decisions.test_transitions import CONTEXT, TURN, at
@@ -71,9 +72,19 @@ def test_what_is_long_is_cut_in_the_events_that_logs_keep() -> None:
 @pytest.mark.parametrize("summary", [NOTHING, holding(), holding(a=1)])
 def test_calls_that_change_nothing_leave_the_summary_as_it_is(summary: Summary) -> None:
     plan = planned(summary, call("content"), call("take", "z"), call("add", "q", 1), call("take", "q"))
-    assert plan.summary.value in (summary.value, holding().value)
+    assert plan.summary.value in (summary.value, None)
     looks = planned(summary, call("content"), call("take", "z"))
     assert looks.summary is summary
+
+
+def test_an_object_that_is_as_new_again_has_come_to_nothing() -> None:
+    """It filled objects_max for good."""
+    plan = planned(holding(a=1), call("take", "a"))
+    assert plan.summary.value is None
+    assert ended_at("cart/ann", plan.summary, make_ballot(at(9), 1)) == plan.summary.horizon
+    assert (
+        ended_at("cart/ann", planned(holding(a=2), call("take", "b")).summary, make_ballot(at(9), 1)) is None
+    )
 
 
 def test_a_repeat_under_a_key_has_the_answer_of_the_first() -> None:
