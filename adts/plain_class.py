@@ -114,6 +114,10 @@ class PlainClass:
         """Operations whose calls are stored without a look at the state (`BLIND`)."""
         self.observing: Final = _named(found, OBSERVING, self._methods)
         """Operations that may miss changes where objects are of eventual consistency (`OBSERVING`)."""
+        for name in self.blind & self.observing:
+            raise BadClass(
+                f"{self.name}: {BLIND} and {OBSERVING} both name {name}, which changes something or only looks"
+            )
         self.results: Final[Mapping[EventClass, tuple[str, ...]]] = {
             f"{operation}/{OK}": ("result",) for operation in self._methods if operation not in self._silent
         }

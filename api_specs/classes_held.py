@@ -57,7 +57,7 @@ def needed_by(choice: QuorumChoice, event_class: EventClass) -> Sequence[Quorum]
     """
     operation = operation_of(event_class)
     kind = choice.specification.kinds[operation]
-    if kind is Kind.DECIDE or operation in SETTLING:
+    if kind is Kind.DECIDE or (operation in SETTLING and not choice.is_weak):
         return choice.initial_of_kind(Kind.DECIDE), choice.final_of_kind(Kind.DECIDE)
     if kind is Kind.BLIND:
         return choice.initial_of_kind(kind), choice.final_of_kind(kind)

@@ -11,7 +11,7 @@ import tomllib
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from functools import cached_property, lru_cache
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, get_args
 from urllib.parse import urlsplit
 
 import msgspec
@@ -40,8 +40,10 @@ _WORDS: Final = {
     "`bool`": "true or false",
     "`array`": "a list",
     "`object`": "a table",
+    "Invalid enum value": "there is no",
 }
 """The decoder's words, and those of who writes a document."""
+_VALUES: Final = {"ordering": get_args(Ordering), "consistency": get_args(Consistency)}
 
 
 class BadCluster(ValueError):
@@ -82,6 +84,11 @@ class ChoiceRule(Struct, frozen=True, forbid_unknown_fields=True):
     """Who stores each event class, a quorum system by class; an operation alone stands for its normal outcome."""
     consistency: Consistency | UnsetType = UNSET
     """`eventual`: operations that only observe read any one replica, and may miss changes. Left out of the JSON form where it is not given."""
+
+    @property
+    def promises(self) -> Consistency:
+        """`consistency`, atomic where it is left out."""
+        return "atomic" if self.consistency is UNSET else self.consistency
 
     def covers(self, adt: str) -> bool:
         """Whether objects of this data type may match."""
@@ -170,8 +177,7 @@ class ClusterDocument(Struct, frozen=True, forbid_unknown_fields=True, dict=True
             tuple(rule.initials.items()),
             tuple(rule.finals.items()),
         )
-        consistency = "atomic" if rule.consistency is UNSET else rule.consistency
-        return _cached_choice(adt, tuple(self.votes.items()), words, rule.ordering, consistency)
+        return _cached_choice(adt, tuple(self.votes.items()), words, rule.ordering, rule.promises)
 
 
 class _Words(NamedTuple):
@@ -244,6 +250,8 @@ def _in_words(error: msgspec.ValidationError) -> str:
     what, _, place = str(error).partition(" - at `$")
     for name, words in _WORDS.items():
         what = what.replace(name, words)
+    if allowed := _VALUES.get(place.rpartition(".")[2].rstrip("`")):
+        what += f": use {' or '.join(allowed)}"
     return f"{place.rstrip('`').lstrip('.')}: {what}" if place else what
 
 

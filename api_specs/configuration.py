@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from ..adts.specification import operation_of
+from ..adts.specification import Kind, operation_of
 from ..adts.types.catalogue import SPECIFICATIONS
 from ..quorums.choices.system_choice import SystemQuorum
 from ..quorums.systems.tally import Quorum, VoteCount
@@ -130,6 +130,11 @@ def _asked(configuration: Configuration, adts: Collection[str]) -> Iterator[Rule
             yield rule
 
 
+def _only_observes(adt: str, event_class: str) -> bool:
+    kinds = SPECIFICATIONS[adt].kinds if adt in SPECIFICATIONS else {}
+    return kinds.get(operation_of(event_class)) is Kind.OBSERVE
+
+
 def _of_rule(before: RuleInForce, now: RuleInForce) -> Iterator[str]:
     place = f"[[choices]] {now.objects}"
     if before.ordering != now.ordering:
@@ -138,6 +143,10 @@ def _of_rule(before: RuleInForce, now: RuleInForce) -> Iterator[str]:
         yield f"{place}: collect = {now.collect}, and {before.collect} then".lower()
     for adt, classes in now.quorums.items():
         for name, quorums in classes.items():
+            if _only_observes(
+                adt, name
+            ):  # Others meet it by their own quorums, which are the same; nothing rests on what was read.
+                continue
             then = before.quorums.get(adt, {}).get(name, quorums)
             if then != quorums:
                 yield f"{place}: {name} is ({', '.join(quorums)}), and was ({', '.join(then)})"

@@ -110,9 +110,8 @@ def _checked(history: Path, type_name: str, cluster: str, model: Model) -> _Chec
     with users_code("the code of a type fails") if is_own else nullcontext():
         strong = [call for call in calls if not call.is_weak]
         found = list(verdicts(types, strong, model)) if strong else []
-        are_right = model is Model.LINEARIZABLE and all(each.is_right for each in found)
-        weak = list(weak_answers(types, calls)) if are_right else []
-    return _Checked(len(calls), len(types), found, unjudged, weak)
+        weak = list(weak_answers(types, calls)) if model is Model.LINEARIZABLE else []
+    return _Checked(len(strong), len(types), found, unjudged, weak)
 
 
 def _type_of(name: str, first: Recorded) -> str:
@@ -196,7 +195,7 @@ def _as_json(found: _Checked, model: Model) -> Mapping[str, Any]:
                 "object": each.object,
                 "answers": each.weak,
                 "judged": each.judged,
-                "missed_changes": len(each.missed),
+                "without_place": len(each.missed),
             }
             for each in found.weak
         ],

@@ -1,6 +1,7 @@
 """Which answers of eventual consistency missed changes: for `quorate check`, and of a measured run."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from ...adts.dependency import dependencies
@@ -23,13 +24,13 @@ def typed(specification: Specification) -> Typed:
 
 
 def weak_answers(types: Mapping[str, Typed], calls: Sequence[Call]) -> Iterator[Anomalies]:
-    """What the weak answers about each object missed; all other calls are to be linearizable."""
+    """What the weak answers about each object missed whose other calls are linearizable."""
     for name, known in types.items():
         own = [call for call in calls if call.object == name]
         strong = [call for call in own if not call.is_weak]
-        if len(strong) < len(own):
-            weak = [call for call in own if call.is_weak]
-            yield anomalies(name, weak, len(strong), _Explained({name: known}, strong))
+        is_explained = _Explained({name: known}, strong)
+        if len(strong) < len(own) and is_explained(()):
+            yield anomalies(name, [call for call in own if call.is_weak], len(strong), is_explained)
 
 
 class _Explained:
@@ -53,17 +54,16 @@ def missed_in(history: Path, types: Mapping[str, Specification]) -> Iterator[Ano
     for name, specification in types.items():
         if not any(operation.is_weak for operation in by_object.get(name, ())):
             continue
-        known = {name: typed(specification)}
-        try:
-            calls = calls_of(specification, by_object[name])
-        except Unjudged:
-            continue
-        strong = [call for call in calls if not call.is_weak]
-        if all(each.is_right for each in verdicts(known, strong, Model.LINEARIZABLE)):
-            yield from weak_answers(known, calls)
+        with suppress(Unjudged):
+            yield from weak_answers({name: typed(specification)}, calls_of(specification, by_object[name]))
 
 
 def sentence_of(found: Anomalies) -> str:
     """It in words."""
-    judged = "" if found.judged == found.weak else f", of which the first {found.judged:,} were judged"
-    return f"{found.object}: {len(found.missed):,} of {found.weak:,} answers of eventual consistency missed changes{judged}"
+    judged = (
+        f"{found.weak:,}" if found.judged == found.weak else f"the first {found.judged:,} (of {found.weak:,})"
+    )
+    return (
+        f"{found.object}: {len(found.missed):,} of {judged} answers of eventual consistency have no place in the order: "
+        "they missed changes, or showed one early"
+    )

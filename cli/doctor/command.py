@@ -18,6 +18,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from ...adts.dependency import dependencies
+from ...adts.specification import operation_of
 from ...adts.types.catalogue import SPECIFICATIONS
 from ...api_specs.cluster import BadCluster, ClockSettings, ClusterDocument
 from ...client_sdk.errors import BadInput
@@ -37,7 +38,7 @@ from ..cluster.status import (
 )
 from ..failure import EXIT_FAILED, Failure
 from ..output import AsJson, answer, console, reported
-from ..quorums.anomalies import anomalies
+from ..quorums.anomalies import anomalies, observing
 from .check import Check
 from .folder import folder_checks
 from .secrets import SENT, certificate_checks, secret_checks
@@ -211,6 +212,16 @@ def consistency_checks(document: ClusterDocument) -> Iterator[Check]:
             if name in SPECIFICATIONS:
                 pairs = anomalies(specification, dependencies(specification))
                 found = "; ".join(f"{each.answer} may miss {each.missed}: {each.history}" for each in pairs)
+                asked = {
+                    each: size.initial
+                    for each, size in document.choice_by(rule, name).classes.items()
+                    if operation_of(each) in observing(specification) and size.initial > 1
+                }
+                if asked:
+                    more = ", ".join(f"{each} reads {votes}" for each, votes in asked.items())
+                    found = (
+                        f"{more}: leave these classes out of the rule, and any one replica answers. {found}"
+                    )
             yield Check(f"eventual consistency of {rule.objects}, {name}", True, found)
 
 

@@ -8,7 +8,7 @@ import inspect
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Concatenate, NamedTuple
@@ -41,6 +41,25 @@ def shown(word: str, value: Any) -> Answer:
     return Answer({word: value}, compact(value))
 
 
+class Weak:
+    """Whether the answer to a command came as eventual consistency allows, and how that is told."""
+
+    def __init__(self) -> None:
+        self._is_so = False
+
+    def note(self, operation: Operation, began_s: float, took_s: float, outcome: Outcome) -> None:
+        """An observer of the command's client."""
+        del operation, began_s, took_s
+        self._is_so |= isinstance(outcome, Done) and outcome.is_weak
+
+    def labelled(self, told: Any) -> Any:
+        """What the command answers with --json; for people it is said beside the answer."""
+        if not self._is_so:
+            return told
+        print("eventual consistency: it may be old", file=sys.stderr)
+        return told | {"consistency": "eventual"}
+
+
 @dataclass
 class Asked:
     """The object that a command is about, on a client that is connected at first use. `ending` closes it."""
@@ -49,20 +68,15 @@ class Asked:
     cluster: str
     deadline_s: float | None
     ending: ExitStack
-    is_weak: bool = False
-    """Whether an answer came as eventual consistency allows."""
+    weak: Weak = field(default_factory=Weak)
 
     @cached_property
     def client(self) -> Client:
         """A client, until the command ends."""
         place: str | ClusterDocument = url_of(self.cluster) or read_document(Path(self.cluster))
         made = connect(place, token=read_token(), tls=from_environment(), deadline_s=self.deadline_s)
-        made.on_finished(self._note)
+        made.on_finished(self.weak.note)
         return self.ending.enter_context(made)
-
-    def _note(self, operation: Operation, began_s: float, took_s: float, outcome: Outcome) -> None:
-        del operation, began_s, took_s
-        self.is_weak |= isinstance(outcome, Done) and outcome.is_weak
 
     @property
     def queue(self) -> Queue:
@@ -90,10 +104,7 @@ def asking(command: Callable[Concatenate[Asked, ...], Answer]) -> Callable[..., 
         with ExitStack() as ending:
             asked = Asked(context.obj, cluster, deadline_s, ending)
             told = command(asked, **words)
-        data = told.data | {"consistency": "eventual"} if asked.is_weak else told.data
-        answer(as_json, data, told.text)
-        if asked.is_weak:
-            print("eventual consistency: it may be old", file=sys.stderr)
+        answer(as_json, asked.weak.labelled(told.data), told.text)
         if told.is_no:
             raise typer.Exit(EXIT_FAILED)
 

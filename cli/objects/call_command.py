@@ -17,6 +17,7 @@ from ..options import ClusterOption, DeadlineOption
 from ..output import AsJson, answer, reported
 from ..quorums.data_types import class_of
 from ..values import compact, parse_value
+from .asking import Weak
 
 
 @reported
@@ -43,7 +44,9 @@ def call(
     type_name, _, name = object_name.partition("/")
     given = dict(map(_argument, arguments or ()))
     place = url_of(cluster) or read_document(Path(cluster))
+    weak = Weak()
     with connect(place, token=read_token(), tls=from_environment(), deadline_s=deadline_s) as client:
+        client.on_finished(weak.note)
         found_type = type_of(client, type_name, cluster)
         try:
             invocation = found_type.type.call(operation, **given)
@@ -54,7 +57,9 @@ def call(
     told: dict[str, Any] = {"outcome": found.condition} | ({"result": result} if found.results else {})
     is_ok = found.condition == "Ok"
     answer(
-        as_json, told, "" if is_ok and not found.results else compact(result) if is_ok else found.condition
+        as_json,
+        weak.labelled(told),
+        "" if is_ok and not found.results else compact(result) if is_ok else found.condition,
     )
     if not is_ok:
         raise typer.Exit(EXIT_FAILED)

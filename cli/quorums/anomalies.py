@@ -8,7 +8,7 @@ from rich.table import Table
 
 from ...adts.dependency import Relation
 from ...adts.own import Computed
-from ...adts.plain_class import PlainClass
+from ...adts.plain_class import OBSERVING, PlainClass
 from ...adts.specification import EventClass, Kind, Specification, operation_of
 from .type_tables import blank_table
 
@@ -27,6 +27,16 @@ def observing(specification: Specification) -> frozenset[str]:
         serial = specification.serial
         return serial.observing if isinstance(serial, PlainClass) else frozenset()
     return frozenset(name for name, kind in specification.kinds.items() if kind is Kind.OBSERVE)
+
+
+def wrongly_observing(specification: Specification) -> str:
+    """Which operations a class calls observing though they change something, in words; empty where there are none."""
+    if not isinstance(specification, Computed):
+        return ""
+    changing = {operation_of(each) for each in specification.changes} & observing(specification)
+    names = ", ".join(sorted(changing))
+    told = f"{specification.name}.{OBSERVING} names {names}, which may change something: a replica that is behind would not do it"
+    return f"{told}. Take that out" if changing else ""
 
 
 def anomalies(specification: Specification, relation: Relation) -> Iterator[Anomaly]:

@@ -38,9 +38,8 @@ def rule_text(rule: ChoiceRule, votes: Mapping[str, int]) -> str:
         lines += [f"writes = {quoted(rule.writes)}\n"] if rule.writes else []
     else:
         specification = kept_type(adt_of(rule.objects))
-        consistency = "atomic" if rule.consistency is UNSET else rule.consistency
         choice = QuorumChoice(
-            specification, votes, rule.classes, ordering=rule.ordering, consistency=consistency
+            specification, votes, rule.classes, ordering=rule.ordering, consistency=rule.promises
         )
         lines += ["\n", "[choices.classes]\n"]
         lines += [

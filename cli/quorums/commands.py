@@ -16,7 +16,7 @@ from ...adts.types.catalogue import SPECIFICATIONS, known_types
 from ..failure import Usage
 from ..groups import Group
 from ..output import AsJson, answer, console, reported
-from .anomalies import anomalies, anomaly_table, observing
+from .anomalies import anomalies, anomaly_table, observing, wrongly_observing
 from .anomalies import as_json as anomalies_as_json
 from .data_types import TypeArgument, type_named
 from .type_tables import dependency_table, operation_table, outcomes_of, sentences_of
@@ -68,6 +68,8 @@ def depends(
         return
     out = console()
     if consistency == "eventual":
+        if problem := wrongly_observing(specification):
+            raise Usage(problem)
         _show_anomalies(specification, relation)
         return
     out.print(dependency_table(relation))

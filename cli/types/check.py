@@ -19,6 +19,7 @@ from ...quorums.systems.failures import Independent, availability
 from ..failure import EXIT_FAILED, Failure, Usage
 from ..groups import Group
 from ..output import AsJson, answer, console, reported
+from ..quorums.anomalies import wrongly_observing
 from ..quorums.commands import relation_as_json
 from ..quorums.data_types import computed, own_type
 from ..quorums.input import ReplicasOption, percent, replicas_of
@@ -72,6 +73,8 @@ def check(
     steps = _agreed(type_name, Path(text), name)
     own = computed(type_name, own_type(Path(text), name))
     _check_blind(own)
+    if problem := wrongly_observing(own):
+        raise Failure(problem)
     votes = replicas_of(replicas, None)
     constraints = constraints_of(own, None)
     choices = minimal_choices(constraints, votes, "inclusion")

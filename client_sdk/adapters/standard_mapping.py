@@ -13,7 +13,7 @@ from ...api_specs.values import from_value, to_value
 from ..api.blocking import Client
 from ..api.calls import lookup
 from ..errors import BadInput
-from .standard_parts import checked_client, refuse_copy
+from .standard_parts import check_atomic, checked_client, refuse_copy
 
 _NO_DEFAULT: Final = object()
 
@@ -37,6 +37,7 @@ class Mapping(MutableMapping[str, Any]):
     def __init__(self, client: Client, name: str) -> None:
         self._client: Final = checked_client(client, Client, "connect")
         self._dictionary: Final = client.dictionary(name)
+        check_atomic(client.document, f"dictionary/{name}")
 
     @property
     def name(self) -> str:

@@ -2,6 +2,9 @@
 
 from typing import Any, NoReturn, TypeVar
 
+from ...api_specs.cluster import ClusterDocument
+from ..errors import BadInput
+
 Kind = TypeVar("Kind")
 
 
@@ -29,3 +32,11 @@ def checked_client(client: Any, kind: type[Kind], maker: str) -> Kind:
 def checked_maxsize(maxsize: Any) -> int:
     """`maxsize` itself; TypeError for what is no whole number."""
     return checked(maxsize, int, "maxsize", "use a whole number, or 0 for no bound")
+
+
+def check_atomic(document: ClusterDocument, full_name: str) -> None:
+    """BadInput for an object of eventual consistency: what these interfaces decide by a look would rest on old answers."""
+    if document.choice_of(full_name).is_weak:
+        raise BadInput(
+            f"{full_name} is of eventual consistency, by which the standard interfaces would lose what they promise: use the client's own methods"
+        )

@@ -33,7 +33,7 @@ from ..api.blocking import Client
 from ..api.calls import full_name
 from ..api.client import AsyncClient
 from ..api.forking import in_child
-from .standard_parts import checked_client, checked_maxsize, refuse_copy
+from .standard_parts import check_atomic, checked_client, checked_maxsize, refuse_copy
 
 POLL_FIRST_S: Final = 0.01
 POLL_MAX_S: Final = 0.5
@@ -103,6 +103,7 @@ class Queue:
     def __init__(self, client: Client, name: str, maxsize: int = 0) -> None:
         self.maxsize = checked_maxsize(maxsize)
         self._queue: Final = checked_client(client, Client, "connect").queue(name)
+        check_atomic(client.document, f"queue/{name}")
         self._look_s: Final = min(LOOK_S, client.document.limits.wait_s_max)
         self._begin()
         in_child(self, Queue._begin)
@@ -218,6 +219,7 @@ class AsyncQueue:
     def __init__(self, client: AsyncClient, name: str, maxsize: int = 0) -> None:
         self.maxsize = checked_maxsize(maxsize)
         self._queue: Final = checked_client(client, AsyncClient, "await connect_async").queue(name)
+        check_atomic(client.document, f"queue/{name}")
         self._full_name: Final = full_name("queue", name)
         self._undelivered: Final = client.undelivered
         self._look_s: Final = min(LOOK_S, client.document.limits.wait_s_max)

@@ -159,6 +159,10 @@ def _initials(
                 f"use {', '.join(constraints.outcomes)}"
             )
         found[word] = _known(text, f"initials, {word}", votes_of)
+        if word in dropped and is_quorum(found[word], ()):
+            raise BadQuorums(
+                f"initials: {word} reads nobody by {text!r}: name somebody, or leave it out for any replica"
+            )
         if not constraints.meets[word] and word not in dropped and not is_quorum(found[word], ()):
             raise BadQuorums(f"initials: {word} depends on nothing here and reads nobody; leave it out")
     return found

@@ -1,7 +1,7 @@
 """The form of the ADT API's answers, put together from values as canonical text."""
 
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Callable, Iterable
+from typing import Any, Final
 
 from starlette.responses import Response
 
@@ -20,10 +20,15 @@ CONSISTENCY: Final = "Quorate-Consistency"
 """The header of an answer that may miss changes which had ended when it was asked for."""
 
 
-def labelled(response: Response, done: Done) -> Response:
-    """The answer, which says so where it may be old."""
-    if done.is_weak:
-        response.headers[CONSISTENCY] = "eventual"
+def labelled(answer: Callable[[Any], Response], done: Done) -> Response:
+    """The answer that tells the result, or the Refusal; it says so where it may be old."""
+    label = {CONSISTENCY: "eventual"} if done.is_weak else {}
+    try:
+        response = answer(done.result)
+    except Refusal as refusal:
+        refusal.headers.update(label)
+        raise
+    response.headers.update(label)
     return response
 
 

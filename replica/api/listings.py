@@ -52,6 +52,9 @@ class Listing(Response):
             raise Refusal("overloaded", detail) from None
         self._has_slot = True
         done = await self._run()
-        found: Mapping[str, Value] = done.result
-        pairs = ",".join(f'"{key}":{value}' for key, value in sorted(found.items()))
-        return labelled(json_response(f'{{"size":{len(found)},"items":{{{pairs}}}}}'), done)
+        return labelled(_items, done)
+
+
+def _items(found: Mapping[str, Value]) -> Response:
+    pairs = ",".join(f'"{key}":{value}' for key, value in sorted(found.items()))
+    return json_response(f'{{"size":{len(found)},"items":{{{pairs}}}}}')

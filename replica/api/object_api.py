@@ -18,6 +18,7 @@ from ...client_sdk.protocol.core.values import (
     Items,
     Peek,
     PutIfAbsent,
+    QueueInfo,
     QueueSize,
     Read,
     Spans,
@@ -67,15 +68,18 @@ async def dequeue(
 async def peek_queue(operations: Served, name: Name, deadline_s: DeadlineS = None) -> Response:
     """Look at the item at the front of a queue; it stays."""
     done = await operations.look(Peek(object_name("queue", name)), deadline_s)
-    return labelled(listed(done.result), done)
+    return labelled(listed, done)
 
 
 @queue_router.get("", response_model=models.QueueState)
 async def get_queue(operations: Served, name: Name, deadline_s: DeadlineS = None) -> Response:
     """Count the waiting items."""
     done = await operations.look(QueueSize(object_name("queue", name)), deadline_s)
-    told = {"size": done.result.size, "horizon": done.result.horizon}
-    return labelled(json_response(msgspec.json.encode(told).decode()), done)
+    return labelled(_counted, done)
+
+
+def _counted(info: QueueInfo) -> Response:
+    return json_response(msgspec.json.encode({"size": info.size, "horizon": info.horizon}).decode())
 
 
 register_router: Final = object_router("registers")
@@ -86,7 +90,7 @@ register_router: Final = object_router("registers")
 async def read_register(operations: Served, name: Name, deadline_s: DeadlineS = None) -> Response:
     """Read a register; null when nobody has written it."""
     done = await operations.look(Read(object_name("register", name)), deadline_s)
-    return labelled(held(done.result), done)
+    return labelled(held, done)
 
 
 @register_router.put("", status_code=204)
@@ -116,7 +120,7 @@ async def get_entry(operations: Served, name: Name, key: Key, deadline_s: Deadli
     """The value of a key; 404 when it is absent."""
     operation = Read(object_name("dictionary", name, key))
     done = await operations.look(operation, deadline_s)
-    return labelled(held_at(name, key, done.result), done)
+    return labelled(partial(held_at, name, key), done)
 
 
 @dictionary_router.put("/entries/{key}", status_code=204)

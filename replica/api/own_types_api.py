@@ -94,7 +94,7 @@ def _endpoint(operations: Operations, type_name: str, found: PlainClass, operati
         )
         invoke = Invoke(object_name(type_name, name), found, invocation, asked.key)
         done = await operations.call(asked, invoke)
-        return labelled(_told(done.result), done)
+        return labelled(_told, done)
 
     names = {field: each.alias for field, each in model.model_fields.items()}
     needs_body = found.needs_arguments(operation)

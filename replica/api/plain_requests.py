@@ -62,7 +62,7 @@ class PlainRequests:
             await self._app(scope, receive, send)
             return
         done = await self._operations.look(plain.operation, None)
-        await answers.labelled(plain.answer(done.result), done)(scope, receive, send)
+        await answers.labelled(plain.answer, done)(scope, receive, send)
 
 
 def _asked(

@@ -53,7 +53,7 @@ class Refusal(Exception):
         headers: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(detail)
-        self.headers: Final[Mapping[str, str]] = headers or {}
+        self.headers: Final[dict[str, str]] = dict(headers or {})
         self.problem: Final = problem(name, detail, definite=definite)
 
 

@@ -228,7 +228,7 @@ def choices_of(document: ClusterDocument, seen: Mapping[str, Seen]) -> models.Ch
 
 
 def _choice(rule: ChoiceRule, adt: str, choice: QuorumChoice, ready: list[str]) -> models.ChoiceSeen:
-    constraints = constraints_of(choice.specification, ordering=rule.ordering)
+    constraints = constraints_of(choice.specification, ordering=rule.ordering, consistency=choice.consistency)
     return models.ChoiceSeen(
         objects=rule.objects,
         type=adt,

@@ -49,6 +49,17 @@ class Known(Struct):
 
 
 NOTHING_KNOWN: Final = Known()
+
+
+class Ran(Struct, frozen=True):
+    """The state after calls of a log that no decision has run: over which summary, and which they were."""
+
+    ballot: Ballot
+    lives: int
+    timestamps: list[Timestamp]
+    state: str | None
+
+
 ENTRY_BYTES: Final = 430
 """What an entry takes here besides its value: 428 bytes were measured, of a queue's."""
 OWN_MAX: Final = 32
@@ -73,6 +84,8 @@ class LogCache:
         """Operations that wait for decisions."""
         self.first_call, self.first_look = Line(), Line()
         """Of calls that are stored and of looks, the first one brings the state, for those that begin meanwhile, too."""
+        self.ran: Ran | None = None
+        """What was run last without a decision."""
         self.held_until_s = 0.0
         """Until then this front end begins no decision: somebody looks whether one is made."""
         self.accepted_by: dict[str, Ballot] = {}

@@ -23,7 +23,7 @@ from ....api_specs.limits import STATE_BYTES_MAX
 from ....api_specs.problems import LIMITS
 from ....api_specs.values import is_deeper, text_bytes, work_bytes
 from ....quorums.systems.tally import VoteCount
-from ..core.log_cache import LogCache
+from ..core.log_cache import LogCache, Ran
 from ..core.rounds import Event, Expired, Resolved, Task
 from ..core.values import Done, Invoke
 from ..decisions.idempotency import decision_id
@@ -190,13 +190,21 @@ def _look_weakly(operation: Invoke, task: Task, machine: Machine) -> Generator[f
     name = operation.object
     cache, found = machine.cache_of(name), operation.type
     answered = yield from observe.collect(name, task, machine, machine.choice_of(name).anyone)
-    waiting = [str(each.entry.value) for each in queue.view(cache.summary, cache.by_id())]
+    ballot, lives = cache.ballot, cache.lives
+    waiting = queue.view(cache.summary, cache.by_id())
+    timestamps = [each.entry.t for each in waiting]
     state: str | None = cache.summary.value
+    ran, done = cache.ran, 0
+    if ran is not None and (ran.ballot, ran.lives) == (ballot, lives):
+        done = len(ran.timestamps) if timestamps[: len(ran.timestamps)] == ran.timestamps else 0
+        state = ran.state if done else state
     try:
-        for text in waiting:
+        for each in waiting[done:]:
+            text = str(each.entry.value)
             if not (yield from machine.work.wait(task, work_bytes(state or "") + work_bytes(text))):
                 raise Expired("no time was left to run the calls that are stored", answered)
             state, _ = found.run(state, call_in(text))
+        cache.ran = Ran(ballot, lives, timestamps, state)
         after, response = found.run(state, operation.invocation)
     except BadClass:
         return None

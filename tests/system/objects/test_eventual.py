@@ -1,6 +1,7 @@
 """Objects of eventual consistency on real replicas, two of three of which are dead: any one answers, and each answer says that it may be old."""
 
 import json
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +14,9 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from quorate.api_specs.cluster import ChoiceRule, parse
 from quorate.cli.cluster.local_cluster import LocalCluster
-from quorate.client_sdk import Client, Unavailable, connect
+from quorate.client_sdk import BadInput, Client, Unavailable, connect
+from quorate.client_sdk.adapters.standard_mapping import Mapping
+from quorate.client_sdk.adapters.standard_queue import Queue
 from quorate.client_sdk.protocol.core.values import Done, Operation, Outcome
 from tests.system.harness import Clusters
 from tests.unit.cli.conftest import quorate_here
@@ -105,6 +108,20 @@ def test_answers_in_the_shell_are_labelled(cluster: LocalCluster) -> None:
     assert (told.stdout, told.stderr) == ('"blue"\n', "eventual consistency: it may be old\n")
     told = quorate_here("register", "old", "read", "--json", QUORATE_CLUSTER=place)
     assert json.loads(told.stdout) == {"value": "blue", "consistency": "eventual"}
+
+
+def test_what_is_not_there_is_labelled_too(cluster: LocalCluster) -> None:
+    with pytest.raises(urllib.error.HTTPError) as missing:
+        urllib.request.urlopen(f"{cluster.urls['r1']}/v1/dictionaries/old/entries/none", timeout=30)
+    with missing.value:
+        assert (missing.value.code, missing.value.headers["Quorate-Consistency"]) == (404, "eventual")
+
+
+def test_standard_interfaces_would_decide_by_old_answers(cluster: LocalCluster) -> None:
+    with connect(cluster.document) as client:
+        for interface in (Mapping, Queue):
+            with pytest.raises(BadInput, match="is of eventual consistency"):
+                interface(client, "old")
 
 
 def test_traces_say_so(cluster: LocalCluster) -> None:

@@ -193,7 +193,14 @@ def test_memory_covers_a_repeat_that_takes_long_and_clocks_that_are_behind_and_a
             ),
             r"Enq depends on Enq/Ok and can miss it: \{r1\} and \{r2\} share no replica",
         ),
-        (GOOD + '[[choices]]\nobjects = "queue/*"\nordering = "luck"', "Invalid enum value 'luck'"),
+        (
+            GOOD + '[[choices]]\nobjects = "queue/*"\nordering = "luck"',
+            "ordering: there is no 'luck': use clock or quorum",
+        ),
+        (
+            GOOD + '[[choices]]\nobjects = "queue/*"\nconsistency = "eventuel"',
+            "consistency: there is no 'eventuel': use atomic or eventual",
+        ),
     ],
 )
 def test_a_document_that_cannot_be_used_is_refused_with_the_place(text: str, sentence: str) -> None:

@@ -86,7 +86,7 @@ def test_an_edit_that_changes_no_quorum(before: ClusterDocument, now: ClusterDoc
         (
             document(ChoiceRule("register/*", reads="r1*r2 + r3")),
             document(ChoiceRule("register/*", reads="r1*r3 + r2")),
-            "Read/Ok is (((r1*r3) + r2)",
+            "Cas/Fail is (((r1*r3) + r2)",
         ),
     ],
 )
@@ -125,3 +125,12 @@ def test_a_rule_that_no_object_met_may_be_left_out(rules: tuple[str, ...]) -> No
 def test_a_rule_that_objects_met_is_missed_however_long_it_takes_to_compare() -> None:
     rule = ChoiceRule("queue/*-" + "?" * 16, EAGER)
     assert told(document(rule), document()) == f"[[choices]] lacks {rule.objects}, a rule then"
+
+
+def test_what_only_observes_may_read_others_for_nothing_rests_on_it() -> None:
+    atomic = document(ChoiceRule("register/*", {"Write/Ok": (0, 3)}), ChoiceRule("queue/*"))
+    eventual = document(
+        ChoiceRule("register/*", {"Write/Ok": (0, 3)}, consistency="eventual"),
+        ChoiceRule("queue/*", consistency="eventual"),
+    )
+    assert told(atomic, eventual) == told(eventual, atomic) == ""

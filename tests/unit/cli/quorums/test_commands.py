@@ -151,3 +151,26 @@ def test_depends_shows_what_eventual_consistency_may_miss() -> None:
         ("Size/Ok", "Enq/Ok"),
         ("Size/Ok", "Deq/Ok"),
     }
+
+
+@pytest.mark.parametrize(
+    ("observing", "words"),
+    [
+        ("('size', 'put')", "Bag.observing names put, which may change something"),
+        ("()", "No operation is weak: a class of your own names those that may miss changes"),
+        ("('size',)", "With eventual consistency any one replica answers size."),
+        ("('nothing',)", "Bag.observing names 'nothing', which is no operation"),
+    ],
+)
+def test_a_class_says_which_of_its_operations_only_observe(
+    tmp_path: Path, observing: str, words: str
+) -> None:
+    (tmp_path / "bag.py").write_text(
+        f"class Bag:\n    observing = {observing}\n    def __init__(self) -> None:\n        self.items: list[str] = []\n"
+        "    def put(self, item: str) -> int:\n        self.items.append(item)\n        return len(self.items)\n"
+        "    def size(self) -> int:\n        return len(self.items)\n"
+    )
+    told = quorate(
+        "quorums", "depends", "bag.py:Bag", "--consistency", "eventual", "--events", "3", cwd=tmp_path
+    )
+    assert words in " ".join((told.stdout + told.stderr).split())

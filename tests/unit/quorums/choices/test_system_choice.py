@@ -150,3 +150,8 @@ def test_with_eventual_consistency_what_observes_reads_anyone() -> None:
     assert quorums(choice.final_of("Write/Ok")) == {"13", "14", "23", "24"}
     given = choice_of_events(Register(), VOTES, {"Read": "r1"}, {}, consistency="eventual")
     assert quorums(given.initial_of("Read")) == {"1"}
+
+
+def test_with_eventual_consistency_somebody_is_read() -> None:
+    with pytest.raises(BadChoice, match=r"Read reads nobody by 'choose\(0; r1\)': name somebody"):
+        choice_of_events(Register(), VOTES, {"Read": "choose(0; r1)"}, {}, consistency="eventual")
