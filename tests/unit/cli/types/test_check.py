@@ -135,3 +135,10 @@ def test_a_blind_operation_that_changes_nothing_is_told(tmp_path: Path) -> None:
     done = quorate("types", "check", "own.py:Own", "--seeds", "0", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (1, "")
     assert "Own.blind names pass_by, which changes nothing" in done.stderr
+
+
+def test_an_observing_operation_that_changes_something_is_told(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(BLIND.replace('blind = ("take",)', 'observing = ("take",)'))
+    done = quorate("types", "check", "own.py:Own", "--seeds", "0", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "Own.observing names take, which may change something" in done.stderr
