@@ -1,6 +1,10 @@
 """Mistakes about eventual consistency: who may miss changes, and what a weak answer shows."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from quorate.adts.specification import Kind
+from quorate.api_specs import cluster
 from quorate.client_sdk.protocol.core.log_cache import LogCache
 from quorate.client_sdk.protocol.core.values import Done
 from quorate.client_sdk.protocol.operations import observe
@@ -9,13 +13,20 @@ from quorate.quorums.choices.choice import Consistency
 from tests.sim.planted.plant import Planting, patched
 
 
-def drop_what_decisions_depend_on() -> Planting:
+@contextmanager
+def drop_what_decisions_depend_on() -> Iterator[None]:
     """With eventual consistency decisions, too, read any one replica."""
 
     def is_dropped(kind: Kind, consistency: Consistency) -> bool:
         return consistency == "eventual" and kind is not Kind.BLIND
 
-    return patched(choice, is_dropped=is_dropped)
+    forget = cluster._cached_choice.cache_clear
+    forget()
+    try:
+        with patched(choice, is_dropped=is_dropped):
+            yield
+    finally:
+        forget()
 
 
 def answer_what_nobody_gave() -> Planting:
