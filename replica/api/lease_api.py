@@ -36,14 +36,14 @@ async def acquire(
     operation = Acquire(
         full_name, body.max, body.lease_s, body.wait_s, body.max_deliveries or 0, holder=holder
     )
-    records = await operations.take(Asked(request, deadline_s), operation)
+    records = (await operations.take(Asked(request, deadline_s), operation)).result
     return json_response('{"leases":[' + ",".join(map(_lease, records)) + "]}")
 
 
 @lease_router.get("/leases", response_model=models.LeaseState)
 async def get_leases(operations: Served, name: Name, deadline_s: DeadlineS = None) -> LeaseCounts:
     """Count what is delivered or waits to be, and dead letters."""
-    book: LeaseBook = await operations.run(ReadLeases(object_name("queue", name)), deadline_s)
+    book: LeaseBook = (await operations.run(ReadLeases(object_name("queue", name)), deadline_s)).result
     return count_leases(book.leases, book.dead)
 
 
@@ -89,7 +89,7 @@ async def _settle(
     span_s: float = 0.0,
 ) -> SettleResult:
     operation = Settle(object_name("queue", name), how, tuple(tokens), span_s)
-    found: SettleResult = await operations.run(operation, deadline_s)
+    found: SettleResult = (await operations.run(operation, deadline_s)).result
     return found
 
 
@@ -107,13 +107,13 @@ async def _clear(
 ) -> models.Cleared:
     ids = tuple((body.ids if body else None) or ())
     operation = ClearDeadLetters(object_name("queue", name), ids, is_requeued)
-    return models.Cleared(cleared=await operations.run(operation, deadline_s))
+    return models.Cleared(cleared=(await operations.run(operation, deadline_s)).result)
 
 
 @dead_letter_router.get("/dead-letters", response_model=models.DeadLetterItems)
 async def get_dead_letters(operations: Served, name: Name, deadline_s: DeadlineS = None) -> Response:
     """List the items that are not delivered any more."""
-    book: LeaseBook = await operations.run(ReadLeases(object_name("queue", name)), deadline_s)
+    book: LeaseBook = (await operations.run(ReadLeases(object_name("queue", name)), deadline_s)).result
     return json_response('{"letters":[' + ",".join(map(_letter, book.dead)) + "]}")
 
 

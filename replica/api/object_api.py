@@ -61,20 +61,20 @@ async def dequeue(
     """Take items from the front of a queue. An empty queue is a normal answer."""
     body = body or models.DequeueBody()
     operation = Dequeue(object_name("queue", name), body.max, body.wait_s, asked.key)
-    return listed(await operations.take(asked, operation))
+    return listed((await operations.take(asked, operation)).result)
 
 
 @queue_router.get("/peek", response_model=models.QueueItems)
 async def peek_queue(operations: Served, name: Name, deadline_s: DeadlineS = None) -> Response:
     """Look at the item at the front of a queue; it stays."""
-    done = await operations.look(Peek(object_name("queue", name)), deadline_s)
+    done = await operations.run(Peek(object_name("queue", name)), deadline_s)
     return labelled(listed, done)
 
 
 @queue_router.get("", response_model=models.QueueState)
 async def get_queue(operations: Served, name: Name, deadline_s: DeadlineS = None) -> Response:
     """Count the waiting items."""
-    done = await operations.look(QueueSize(object_name("queue", name)), deadline_s)
+    done = await operations.run(QueueSize(object_name("queue", name)), deadline_s)
     return labelled(_counted, done)
 
 
@@ -89,7 +89,7 @@ register_router: Final = object_router("registers")
 @register_router.get("", response_model=models.StoredValue)
 async def read_register(operations: Served, name: Name, deadline_s: DeadlineS = None) -> Response:
     """Read a register; null when nobody has written it."""
-    done = await operations.look(Read(object_name("register", name)), deadline_s)
+    done = await operations.run(Read(object_name("register", name)), deadline_s)
     return labelled(held, done)
 
 
@@ -119,7 +119,7 @@ dictionary_router: Final = object_router("dictionaries")
 async def get_entry(operations: Served, name: Name, key: Key, deadline_s: DeadlineS = None) -> Response:
     """The value of a key; 404 when it is absent."""
     operation = Read(object_name("dictionary", name, key))
-    done = await operations.look(operation, deadline_s)
+    done = await operations.run(operation, deadline_s)
     return labelled(partial(held_at, name, key), done)
 
 
@@ -155,7 +155,7 @@ async def compare_and_delete_entry(
     """Remove a key if it has the value `old`: of several callers, one is told that it was removed."""
     old = await read_apart(partial(operations.value, body.old))
     operation = CompareAndSet(object_name("dictionary", name, key), old, None, asked.key)
-    was_old = await operations.decide(asked, operation)
+    was_old: bool = (await operations.decide(asked, operation)).result
     return json_response(f'{{"deleted":{"true" if was_old else "false"}}}')
 
 
@@ -166,7 +166,7 @@ async def put_entry_if_absent(
     """Set the value of a key if it has none."""
     value = await read_apart(partial(operations.value, body.value))
     operation = PutIfAbsent(object_name("dictionary", name, key), value, asked.key)
-    was_absent = await operations.decide(asked, operation)
+    was_absent: bool = (await operations.decide(asked, operation)).result
     return json_response(f'{{"stored":{"true" if was_absent else "false"}}}')
 
 
@@ -175,7 +175,7 @@ async def get_dictionary(operations: Served, name: Name, deadline_s: DeadlineS =
     """All keys and values, as they were at one moment."""
     items = Items(object_name("dictionary", name))
     most_s = operations.deadline(deadline_s)
-    return Listing(operations.listings, turn(), lambda: operations.look(items, deadline_s), most_s)
+    return Listing(operations.listings, turn(), lambda: operations.run(items, deadline_s), most_s)
 
 
 async def _compare_and_set(
@@ -183,5 +183,5 @@ async def _compare_and_set(
 ) -> Response:
     old, new = await read_apart(lambda: (operations.value(body.old), operations.value(body.new)))
     operation = CompareAndSet(full_name, old, new, asked.key)
-    was_old = await operations.decide(asked, operation)
+    was_old: bool = (await operations.decide(asked, operation)).result
     return json_response(f'{{"swapped":{"true" if was_old else "false"}}}')

@@ -115,12 +115,8 @@ class Operations:
         """What the front end has counted, once there is one."""
         return None if self.front_end is None else self.front_end.counts
 
-    async def run(self, operation: Operation, deadline_s: float | None, wait_s: float = 0.0) -> Any:
-        """The result of `operation`. Raises Refusal when it has none."""
-        return (await self.look(operation, deadline_s, wait_s)).result
-
-    async def look(self, operation: Operation, deadline_s: float | None, wait_s: float = 0.0) -> Done:
-        """The same with what is to be told of it."""
+    async def run(self, operation: Operation, deadline_s: float | None, wait_s: float = 0.0) -> Done:
+        """How `operation` ended. Raises Refusal when it did not end well."""
         if (lost := self._lost()) is not None:
             raise lost
         if self.front_end is None:
@@ -139,7 +135,7 @@ class Operations:
             return outcome
         raise refusal_of(outcome)
 
-    async def take(self, asked: Asked, operation: Dequeue | Acquire) -> Any:
+    async def take(self, asked: Asked, operation: Dequeue | Acquire) -> Done:
         """As `run`, but one that waits is cancelled when the client goes away: an item taken for nobody would be lost."""
         if operation.items_max > self.limits.batch_items_max:
             raise Refusal("malformed", f"max: at most {self.limits.batch_items_max}")
@@ -147,17 +143,13 @@ class Operations:
             raise Refusal("malformed", f"wait_s: at most {self.limits.wait_s_max:g} seconds")
         if asked.key or operation.wait_s == 0:
             return await self.decide(asked, operation, operation.wait_s)
-        return (await self._run_while_asked(asked, operation, operation.wait_s)).result
+        return await self._run_while_asked(asked, operation, operation.wait_s)
 
-    async def decide(self, asked: Asked, operation: Operation, wait_s: float = 0.0) -> Any:
+    async def decide(self, asked: Asked, operation: Operation, wait_s: float = 0.0) -> Done:
         """As `run`; under a key, only while the client is there: a repeat of one that left may hear that there was nothing
         to do, which nobody remembers."""
-        return (await self.call(asked, operation, wait_s)).result
-
-    async def call(self, asked: Asked, operation: Operation, wait_s: float = 0.0) -> Done:
-        """The same with what is to be told of it."""
         if not asked.key:
-            return await self.look(operation, asked.deadline_s, wait_s)
+            return await self.run(operation, asked.deadline_s, wait_s)
         await self.be_asked(asked)
         return await self._run_while_asked(asked, operation, wait_s)
 
@@ -170,7 +162,7 @@ class Operations:
             raise Refusal("unavailable", "the client went away", definite=True)
 
     async def _run_while_asked(self, asked: Asked, operation: Operation, wait_s: float) -> Done:
-        running = asyncio.ensure_future(self.look(operation, asked.deadline_s, wait_s))
+        running = asyncio.ensure_future(self.run(operation, asked.deadline_s, wait_s))
         if not await ends_before_caller_goes(running, asked.request.receive):
             raise Refusal("unavailable", "the client went away", definite=False)
         return running.result()

@@ -93,7 +93,7 @@ def _endpoint(operations: Operations, type_name: str, found: PlainClass, operati
             partial(_invocation, found, operation, given, operations.limits), is_begun=True
         )
         invoke = Invoke(object_name(type_name, name), found, invocation, asked.key)
-        done = await operations.call(asked, invoke)
+        done = await operations.decide(asked, invoke)
         return labelled(_told, done)
 
     names = {field: each.alias for field, each in model.model_fields.items()}

@@ -61,7 +61,7 @@ class PlainRequests:
         if plain is None:
             await self._app(scope, receive, send)
             return
-        done = await self._operations.look(plain.operation, None)
+        done = await self._operations.run(plain.operation, None)
         await answers.labelled(plain.answer, done)(scope, receive, send)
 
 

@@ -156,7 +156,7 @@ async def test_so_many_are_under_way_at_a_time_and_the_others_wait_within_their_
         await operations.run(operation, 0.001)
     assert caught.value.problem.name == "overloaded"
     asyncio.get_running_loop().call_soon(front_end.go_on.set)
-    assert await asyncio.gather(*patient) == ["1"] * 10
+    assert [done.result for done in await asyncio.gather(*patient)] == ["1"] * 10
     assert front_end.begun == 10
 
 
