@@ -116,7 +116,7 @@ class PlainClass:
         """Operations that may miss changes where objects are of eventual consistency (`OBSERVING`)."""
         for name in self.blind & self.observing:
             raise BadClass(
-                f"{self.name}: {BLIND} and {OBSERVING} both name {name}, which changes something or only looks"
+                f"{self.name}: {BLIND} and {OBSERVING} both name {name}: it changes something or only looks, so name it in one"
             )
         self.results: Final[Mapping[EventClass, tuple[str, ...]]] = {
             f"{operation}/{OK}": ("result",) for operation in self._methods if operation not in self._silent

@@ -143,9 +143,8 @@ def _of_rule(before: RuleInForce, now: RuleInForce) -> Iterator[str]:
         yield f"{place}: collect = {now.collect}, and {before.collect} then".lower()
     for adt, classes in now.quorums.items():
         for name, quorums in classes.items():
-            if _only_observes(
-                adt, name
-            ):  # Others meet it by their own quorums, which are the same; nothing rests on what was read.
+            # Nothing that was stored rests on what was only read.
+            if _only_observes(adt, name):
                 continue
             then = before.quorums.get(adt, {}).get(name, quorums)
             if then != quorums:

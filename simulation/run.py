@@ -56,9 +56,8 @@ def check_quiet(world: World) -> None:
     reasons = (*LIMITS, "refused") if is_own else LIMITS
     is_bounded = is_tight or is_own or world.scenario.objects_max > 0
     expected = {f"{reason} (definite)" for reason in reasons} if is_bounded else set()
-    if (
-        summary_builder.TERMS_MAX < OPERATIONS
-    ):  # More terms may be decided than are remembered: then nobody can tell of an older one.
+    # More terms may be decided than are remembered: then nobody can tell of an older one.
+    if summary_builder.TERMS_MAX < OPERATIONS:
         expected.add("unknown (indefinite)")
     failed = {word for word in world.history.outcomes if word.endswith("definite)")} - expected
     if failed and world.scenario.faults == NO_FAULTS:

@@ -164,11 +164,12 @@ def _lines(found: _Checked, model: Model) -> Iterator[str]:
         yield f"{name}: not judged, for it {why}."
     yield from chain.from_iterable(map(_weak_lines, found.weak))
     objects = "1 object" if found.objects == 1 else f"{found.objects} objects"
+    calls = "1 call" if found.calls == 1 else f"{found.calls:,} calls"
     if found.wrong:
-        yield f"Not {_ADJECTIVE[model]}: {found.calls:,} calls on {objects}."
+        yield f"Not {_ADJECTIVE[model]}: {calls} on {objects}."
     elif found.calls and not found.given_up:
-        yield f"{_ADJECTIVE[model].capitalize()}: {found.calls:,} calls on {objects}."
-    elif not found.calls:
+        yield f"{_ADJECTIVE[model].capitalize()}: {calls} on {objects}."
+    elif not found.calls and not found.weak:
         yield "There are no calls to judge."
 
 

@@ -59,6 +59,8 @@ def depends(
     """
     specification, relation = _searched(type_name, Bound(events_max))
     is_own = isinstance(specification, Computed)
+    if consistency == "eventual" and (problem := wrongly_observing(specification)):
+        raise Usage(problem)
     if as_json:
         declared = None if is_own else relation.table == specification.depends
         told = relation_as_json(specification, relation, declared)
@@ -68,8 +70,6 @@ def depends(
         return
     out = console()
     if consistency == "eventual":
-        if problem := wrongly_observing(specification):
-            raise Usage(problem)
         _show_anomalies(specification, relation)
         return
     out.print(dependency_table(relation))
@@ -89,9 +89,7 @@ def _show_anomalies(specification: Specification, relation: Relation) -> None:
         f"With eventual consistency any one replica answers {', '.join(weak)}. All else stays linearizable."
     )
     out.print(anomaly_table(anomalies(specification, relation)))
-    out.print(
-        "Replicas catch up: once changes stop and all replicas are up, answers are the same as with atomic consistency."
-    )
+    out.print("Replicas catch up: once changes stop and all replicas are up, all of them hold the same.")
 
 
 def _searched(type_name: str, bound: Bound) -> tuple[Specification, Relation]:

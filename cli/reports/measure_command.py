@@ -102,8 +102,8 @@ def _missed(out: Path, plan: Plan, classes: Mapping[str, type]) -> Iterator[str]
         else known_types()[adt_of(name)]
         for name in plan.choice_by_object
     }
-    for found in missed_in(out / HISTORY, types):
-        yield f"{sentence_of(found)}."
+    with users_code("the code of a type fails"):
+        yield from (f"{sentence_of(found)}." for found in missed_in(out / HISTORY, types))
 
 
 def _make_empty(out: Path) -> None:

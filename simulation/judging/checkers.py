@@ -45,7 +45,8 @@ def check_object(name: str, calls: Sequence[Call], *, is_exact: bool) -> int:
 
 
 def check_weak(name: str, weak: Sequence[Call], others: Sequence[Call]) -> None:
-    """Weak answers may be old, but nobody invented them: each value was given to a call that began before the answer came."""
+    """Weak answers may be old, but nobody invented them: each value was given to a call that began before the answer came,
+    be it a compare-and-set that failed in the end."""
     for call in weak:
         given = {
             value

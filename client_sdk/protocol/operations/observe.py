@@ -251,9 +251,8 @@ def items(operation: Items, task: Task, machine: Machine) -> OutcomeSteps:
 def _list_weakly(prefix: str, choice: QuorumChoice, task: Task, machine: Machine) -> OutcomeSteps:
     """What the first replica to answer holds, at no one moment."""
     found, answered = yield from _scan(prefix, choice, task, machine)
-    values = {name[len(prefix) :]: version[1] for name, (version, _) in sorted(found.items())}
-    present = {name: value for name, value in values.items() if value is not None}
-    return Done(present, "Items/Ok", answered, is_weak=True)
+    versions = {name: version for name, (version, _) in found.items()}
+    return Done(_present(prefix, versions), "Items/Ok", answered, is_weak=True)
 
 
 def _still_moving(
@@ -287,10 +286,14 @@ def _all_items(
     """The answer, once all its timestamps have passed."""
     newest = max((timestamp for timestamp, _ in versions.values()), default=ZERO)
     yield from wait_until_passed(newest, task, machine, answered)
-    values = {
+    return Done(_present(prefix, versions), "Items/Ok", answered)
+
+
+def _present(prefix: str, versions: Mapping[str, Version]) -> dict[str, Value]:
+    """The values of the keys that have one, in the order of the keys."""
+    return {
         name[len(prefix) :]: value for name in sorted(versions) if (value := versions[name][1]) is not None
     }
-    return Done(values, "Items/Ok", answered)
 
 
 Cells = dict[str, tuple[Version, bool]]

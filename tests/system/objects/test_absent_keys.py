@@ -39,7 +39,8 @@ def test_what_was_asked_for_in_vain_is_forgotten_though_a_replica_is_down(cluste
 @pytest.mark.slow
 def test_what_was_asked_for_in_vain_under_a_key_is_forgotten_by_all(clusters: Clusters) -> None:
     """That nothing was done is decided then, and ends what an attempt before may have left; so it takes all replicas to forget it. The answer of a
-    call is remembered, though it changed nothing. So is an object of one's own type that is as new again. One that keeps its events (`collect = false`) stays."""
+    call is remembered, though it changed nothing. An object of one's own type that is as new again is forgotten, too. One that keeps its events
+    (`collect = false`) stays."""
     cluster = clusters.start(settings=QUICK + OWN, rules=(KEPT,))
     with connect(cluster.document, deadline_s=1.9) as client:
         users = client.dictionary("users")

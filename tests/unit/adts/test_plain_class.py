@@ -546,3 +546,31 @@ def test_a_call_is_kept_as_text(args: tuple[Any, ...]) -> None:
 def test_text_that_is_no_call_is_told(text: str) -> None:
     with pytest.raises(BadClass, match="which is no call"):
         call_in(text)
+
+
+def test_an_operation_changes_something_or_only_looks() -> None:
+    class Made:
+        blind = ("op",)
+        observing = ("op",)
+
+        def op(self) -> None:
+            pass
+
+    with pytest.raises(BadClass, match="Made: blind and observing both name op"):
+        PlainClass(Made)
+
+
+def test_a_state_that_is_that_of_a_new_object_is_kept_as_none() -> None:
+    class Switch:
+        def __init__(self) -> None:
+            self.is_on = False
+
+        def turn(self) -> bool:
+            self.is_on = not self.is_on
+            return self.is_on
+
+    found = PlainClass(Switch)
+    once, _ = found.run(None, Invocation("turn"))
+    assert once == '{"state":{"is_on":true},"version":1}'
+    twice, response = found.run(once, Invocation("turn"))
+    assert (twice, response.results) == (None, (False,))

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from quorate.api_specs.cluster import ChoiceRule, ClusterDocument, ReplicaInfo
 from quorate.cli.cluster.local_cluster import LocalCluster
 from quorate.cli.cluster.status import BEHIND_S, CatchUp, Found
 from quorate.cli.doctor.command import (
@@ -23,6 +24,7 @@ from quorate.cli.doctor.command import (
     at_least,
     catch_up_checks,
     code_checks,
+    consistency_checks,
     java,
     stored_checks,
 )
@@ -298,3 +300,15 @@ def _on_disks_of_its_own(root: Path) -> None:
 
 if __name__ == "__main__":
     _on_disks_of_its_own(Path(sys.argv[1]))
+
+
+def test_a_rule_that_keeps_the_quorums_of_what_observes_is_told() -> None:
+    replicas = tuple(ReplicaInfo(f"r{number}", f"http://r{number}:1") for number in (1, 2, 3))
+    for classes, words in (
+        ({"Read/Ok": (2, 0)}, "Read/Ok reads 2: leave these classes out"),
+        ({}, "Read/Ok may miss"),
+    ):
+        rule = ChoiceRule("register/*", classes, consistency="eventual")
+        (check,) = consistency_checks(ClusterDocument("c", replicas, (rule, ChoiceRule("queue/*"))))
+        assert check.ok
+        assert check.found.startswith(words)

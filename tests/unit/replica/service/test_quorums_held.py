@@ -57,3 +57,8 @@ def test_the_default_is_in_force_for_types_that_no_rule_covers_wholly() -> None:
         ("*", "register"),
         ("*", "dictionary"),
     ]
+
+
+def test_with_eventual_consistency_a_peek_settles_nothing() -> None:
+    assert "Peek/Ok" not in held(QuorumChoice(Queue(), VOTES), "r1")
+    assert "Peek/Ok" in held(QuorumChoice(Queue(), VOTES, consistency="eventual"), "r1")
