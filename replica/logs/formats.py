@@ -18,7 +18,15 @@ from .audit import Act
 _log: Final = logging.getLogger(__name__)
 
 
-class TextLines(logging.Formatter):
+class _Lines(logging.Formatter):
+    """Times are UTC, as in histories and answers: clocks of several replicas are compared."""
+
+    def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:  # noqa: N802 - logging's name
+        del datefmt
+        return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(record.created))}.{int(record.msecs):03d}Z"
+
+
+class TextLines(_Lines):
     """Time, level, replica, module, message; the lines of an error follow on the same line, parted by `\\n` as text."""
 
     def __init__(self, replica_id: str) -> None:
@@ -28,8 +36,8 @@ class TextLines(logging.Formatter):
         return "\\n".join(super().format(record).splitlines())
 
 
-class JsonLines(logging.Formatter):
-    """An object with the members time (UTC), level, logger, replica and message; for an act also `fields`, with its facts, and
+class JsonLines(_Lines):
+    """An object with the members time, level, logger, replica and message; for an act also `fields`, with its facts, and
     for an error `exception`, with the lines that Python prints for it."""
 
     def __init__(self, replica_id: str) -> None:
@@ -38,7 +46,7 @@ class JsonLines(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, Any] = {
-            "time": f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(record.created))}.{int(record.msecs):03d}Z",
+            "time": self.formatTime(record),
             "level": record.levelname,
             "logger": record.name,
             "replica": self._replica_id,

@@ -32,7 +32,7 @@ def test_record_is_one_line_whatever_is_in_it(form: logging.Formatter) -> None:
 
 def test_text_has_time_level_replica_and_module() -> None:
     line = TextLines("r1").format(record_of("failed: %s", "why", error=caught()))
-    assert re.match(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} ERROR replica=r1 quorate.x: failed: why", line)
+    assert re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z ERROR replica=r1 quorate.x: failed: why", line)
     assert r"\nTraceback (most recent call last):\n" in line
     assert r"ValueError: one\ntwo" in line
 
