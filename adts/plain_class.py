@@ -358,7 +358,7 @@ def _methods(found: type) -> Iterator[tuple[str, FunctionType]]:
         member = inspect.getattr_static(found, name)
         if name.startswith("__") or name in (EXAMPLES, UPGRADE):
             continue
-        if name == BLIND and not isinstance(member, FunctionType):
+        if name in (BLIND, OBSERVING) and not isinstance(member, FunctionType):
             continue
         if isinstance(member, (list, dict, set)):
             raise BadClass(

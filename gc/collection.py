@@ -63,12 +63,12 @@ def ended_at(name: str, summary: Summary, accepted: Ballot) -> Timestamp | None:
     or register that has a horizon was something: a backup may hold that, and could not tell that it is over.
     """
     if summary.horizon > ZERO:
-        is_nothing = summary.value is None and not summary.adopted and _may_end(adt_of(name))
+        is_nothing = summary.value is None and not summary.adopted and may_end(adt_of(name))
         return summary.horizon if is_nothing else None
     return term_of(accepted) if accepted > NO_BALLOT and summary == NOTHING else None
 
 
-def _may_end(adt: str) -> bool:
+def may_end(adt: str) -> bool:
     """Whether an object that has a horizon and no value is as new: a dictionary's key, and one of a type of one's own."""
     return adt == "dictionary" or adt not in SPECIFICATIONS
 

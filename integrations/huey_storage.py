@@ -30,7 +30,8 @@ try:
 except ModuleNotFoundError as error:
     raise ImportError("huey is not installed: pip install 'quorate[huey]'") from error
 
-from ..client_sdk import Client, Dictionary, Queue, QuorateError, Unavailable, connect
+from ..client_sdk import BadInput, Client, Dictionary, Queue, QuorateError, Unavailable, connect
+from ..client_sdk.adapters.standard_parts import check_atomic
 from ..client_sdk.api.calls import checked_name
 from ..client_sdk.api.connect import DEADLINE_S, Cluster
 from .result_keys import key_name
@@ -41,6 +42,13 @@ FLUSH_ITEMS: Final = 100
 DOUBTFUL_MAX: Final = 1000
 """Scheduled tasks of which this process may not know whether it took them; while there are so many it takes no more."""
 
+OBJECTS: Final = (
+    ("queue", "tasks"),
+    ("dictionary", "schedule"),
+    ("dictionary", "results"),
+    ("dictionary", "counters"),
+)
+"""What a storage keeps, under its prefix."""
 AND: Final = "~"
 """Between the time of a scheduled task and what makes its key one that is never used again."""
 
@@ -263,13 +271,20 @@ class QuorateStorage(BaseStorage):  # type: ignore[misc]  # huey ships no types
     def _connected(self) -> Client:
         with self._connecting:
             if self._client is None:
-                self._client = connect(
+                client = connect(
                     self._cluster,
                     endpoints=self._endpoints,
                     token=self._token,
                     deadline_s=self._deadline_s,
                     forward=False,
                 )
+                try:
+                    for adt, name in OBJECTS:
+                        check_atomic(client.document, f"{adt}/{self._prefix}.{name}")
+                except BadInput:
+                    client.close()
+                    raise
+                self._client = client
             return self._client
 
     @property

@@ -37,6 +37,7 @@ from ..client_sdk import (
     Unavailable,
     connect,
 )
+from ..client_sdk.adapters.standard_parts import check_atomic
 from .broker_address import SCHEME, Address, address_of, shown
 from .custody import Ending, Held
 from .leaseholder import AT_ONCE_MAX, Leaseholder
@@ -382,6 +383,7 @@ class Transport(virtual.Transport):  # type: ignore[misc]  # as above
 
     def queue(self, name: str) -> Queue:
         """The object that keeps the queue of that name."""
+        check_atomic(self._cluster.document, f"queue/{key_name(name)}")
         return self._cluster.queue(key_name(name))
 
 

@@ -35,8 +35,9 @@ def checked_maxsize(maxsize: Any) -> int:
 
 
 def check_atomic(document: ClusterDocument, full_name: str) -> None:
-    """BadInput for an object of eventual consistency: what these interfaces decide by a look would rest on old answers."""
+    """BadInput for an object of eventual consistency: what an interface of others decides by a look would rest on old answers."""
     if document.choice_of(full_name).is_weak:
         raise BadInput(
-            f"{full_name} is of eventual consistency, by which the standard interfaces would lose what they promise: use the client's own methods"
+            f"{full_name} is of eventual consistency, and this interface decides by what it reads, so that it would lose what it promises: use the "
+            "client's own methods, or give the object no such rule"
         )

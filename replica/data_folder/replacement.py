@@ -10,13 +10,14 @@ The new store bears witness from the start: it notes how far each of the others 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
 from ...adts.types.catalogue import adt_of
 from ...api_specs.cluster import ClusterDocument, checked
 from ...api_specs.messages import Announcement, Row, Testimony
+from ...gc.collection import may_end
 from ...timestamps.timestamp import INFINITY, ZERO, Timestamp
 from ..protocol.log import (
     NOT_RESERVED,
@@ -172,6 +173,18 @@ def agreed(held: Sequence[Reservation], current: Sequence[Reservation]) -> Reser
     return Reservation(promised, promised, latest.entries)
 
 
+class _Setting(NamedTuple):
+    """What may have set a value: of what lies in a log, and of what was decided; and what ends an object."""
+
+    stored: tuple[str, ...]
+    decided: tuple[str, ...]
+    ends: str
+
+
+_KEY: Final = _Setting(("Put/Ok",), ("Put/Ok", "PutIfAbsent/Ok", "Cas/Ok"), "Delete/Ok")
+_OWN: Final = _Setting(("Blind/Ok",), ("Blind/Ok", "Call/Ok"), "Call/Ok")
+
+
 def relevant(
     name: str, sources: Mapping[str, Log], document: ClusterDocument, current: Collection[str] = ()
 ) -> list[Log]:
@@ -180,24 +193,29 @@ def relevant(
     return [
         source
         for id, source in sources.items()
-        if id in current or adt_of(name) != "dictionary" or not _was_forgotten(name, id, sources, document)
+        if id in current or not may_end(adt_of(name)) or not _was_forgotten(name, id, sources, document)
     ]
 
 
 def _was_forgotten(name: str, id: str, sources: Mapping[str, Log], document: ClusterDocument) -> bool:
-    """Whether what this source has of a dictionary's key was deleted, and forgotten, before some others were made.
+    """Whether what this source has of a dictionary's key was deleted, or of an object of one's own type came to nothing, and was forgotten, before
+    some others were made.
 
     Who forgot a key has a floor above all that was in it, and so has what he hears of the key later. So may have who never had it. When those with
-    such a floor hold a final quorum of Delete, and all others none of what may have set the value, one of them had what was complete, and forgot
-    it; that takes a deletion which all have held. What is not newer, though above a floor, may be the same: a put that was fenced is decided later.
+    such a floor hold a final quorum of what ends it, and all others none of what may have set the value, one of them had what was complete, and
+    forgot it; that takes an end which all have held. What is not newer, though above a floor, may be the same: a put that was fenced is decided later.
     """
     if (newest := _newest(sources[id], name)) is None:
         return False
     later = [other for other, source in sources.items() if other != id and _is_later(source, name, newest)]
     choice = document.choice_of(name)
     others = choice.votes.keys() - set(later)
-    can_have_set = any(choice.final_of(each).is_met_by(others) for each in _setting(sources[id], name))
-    return choice.final_of("Delete/Ok").is_met_by(later) and not can_have_set
+    setting = _KEY if adt_of(name) == "dictionary" else _OWN
+    state = sources[id].state(name)
+    is_decided = state is not None and state.summary.horizon > ZERO
+    may_have_set = setting.decided if is_decided else setting.stored
+    can_have_set = any(choice.final_of(each).is_met_by(others) for each in may_have_set)
+    return choice.final_of(setting.ends).is_met_by(later) and not can_have_set
 
 
 def _is_later(source: Log, name: str, newest: Timestamp) -> bool:
@@ -205,13 +223,6 @@ def _is_later(source: Log, name: str, newest: Timestamp) -> bool:
     state, held = source.state(name), _newest(source, name)
     floor = source.floor() if state is None else state.floor
     return floor >= newest and (held is None or held > newest)
-
-
-def _setting(source: Log, name: str) -> tuple[str, ...]:
-    """The operations that may have set the values which the source has of a key. What lies in its log a Put alone has put there."""
-    state = source.state(name)
-    is_decided = state is not None and state.summary.horizon > ZERO
-    return ("Put/Ok", "PutIfAbsent/Ok", "Cas/Ok") if is_decided else ("Put/Ok",)
 
 
 def _newest(source: Log, name: str) -> Timestamp | None:

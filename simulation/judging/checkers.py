@@ -10,6 +10,8 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from ...adts.parsing import parsed
+from ...adts.plain_class import Json
 from ...adts.types.catalogue import adt_of
 from ..history import Call
 from ..violation import Violation
@@ -46,7 +48,7 @@ def check_object(name: str, calls: Sequence[Call], *, is_exact: bool) -> int:
 
 def check_weak(name: str, weak: Sequence[Call], others: Sequence[Call]) -> None:
     """Weak answers may be old, but nobody invented them: each value was given to a call that began before the answer came,
-    be it a compare-and-set that failed in the end."""
+    be it a compare-and-set that failed in the end. What an object of one's own type lists was given to as many calls."""
     for call in weak:
         given = {
             value
@@ -60,9 +62,19 @@ def check_weak(name: str, weak: Sequence[Call], others: Sequence[Call]) -> None:
             case "Items":
                 shown_values = {value for _, value in call.results[0]}
             case _:
+                _check_listed(name, call, others)
                 continue
         if invented := shown_values - given:
             raise Violation(f"{name}: {call}: nobody gave {sorted(invented)}\n{shown([*weak, *others])}")
+
+
+def _check_listed(name: str, call: Call, others: Sequence[Call]) -> None:
+    """A call that was run twice, or that nobody began."""
+    if call.results and isinstance(call.results[-1], Json):
+        listed = Counter(parsed(call.results[-1].text.encode()))
+        listed.subtract(value for other in others if other.invoked < call.returned for value in other.args)
+        if invented := [value for value, count in listed.items() if count > 0]:
+            raise Violation(f"{name}: {call}: nobody gave {invented}, or not so often\n{shown(others)}")
 
 
 _GIVING: Final = frozenset({"Write", "Put", "Cas", "PutIfAbsent", "Enq"})

@@ -40,6 +40,7 @@ class Trail:
     """All that was put and not taken again."""
 
     blind = ("add",)
+    observing = ("look",)
 
     def __init__(self) -> None:
         self.items: list[str] = []
@@ -96,8 +97,11 @@ def _machine(rng: random.Random) -> type:
 
     drawn = {word: rng.choice(KINDS) for word in WORDS[: rng.randint(2, len(WORDS))]}
     operations = {word: _operation(rng, states, kind) for word, kind in drawn.items()}
-    blind = tuple(word for word, kind in drawn.items() if kind in BLIND)
-    return type("Machine", (), {"__init__": start, "examples": {"by": VALUES}, "blind": blind, **operations})
+    named = {
+        "blind": tuple(word for word, kind in drawn.items() if kind in BLIND),
+        "observing": tuple(word for word, kind in drawn.items() if kind == "look"),
+    }
+    return type("Machine", (), {"__init__": start, "examples": {"by": VALUES}, **named, **operations})
 
 
 def _operation(rng: random.Random, states: int, kind: str) -> Callable[..., Any]:

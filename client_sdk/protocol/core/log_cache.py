@@ -51,13 +51,14 @@ class Known(Struct):
 NOTHING_KNOWN: Final = Known()
 
 
-class Ran(Struct, frozen=True):
-    """The state after calls of a log that no decision has run: over which summary, and which they were."""
+class Ran(Struct):
+    """The state after calls of a log that no decision has run: over which summary, and which they were. Looks go on from it."""
 
     ballot: Ballot
-    lives: int
     timestamps: list[Timestamp]
     state: str | None
+    line: Line
+    """Of looks: one of them runs what the others need, too."""
 
 
 ENTRY_BYTES: Final = 430
@@ -85,7 +86,7 @@ class LogCache:
         self.first_call, self.first_look = Line(), Line()
         """Of calls that are stored and of looks, the first one brings the state, for those that begin meanwhile, too."""
         self.ran: Ran | None = None
-        """What was run last without a decision."""
+        """What was run without a decision."""
         self.held_until_s = 0.0
         """Until then this front end begins no decision: somebody looks whether one is made."""
         self.accepted_by: dict[str, Ballot] = {}

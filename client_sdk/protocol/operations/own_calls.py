@@ -15,21 +15,20 @@ from typing import Final
 from msgspec.structs import replace
 
 from ....adts.log import Value
-from ....adts.plain_class import OK, BadClass, call_in, call_text
+from ....adts.plain_class import OK, BadClass, call_text
 from ....adts.specification import Kind, Response
-from ....adts.types import queue
 from ....adts.types.catalogue import adt_of
 from ....api_specs.limits import STATE_BYTES_MAX
 from ....api_specs.problems import LIMITS
 from ....api_specs.values import is_deeper, text_bytes, work_bytes
 from ....quorums.systems.tally import VoteCount
-from ..core.log_cache import LogCache, Ran
+from ..core.log_cache import LogCache
 from ..core.rounds import Event, Expired, Resolved, Task
 from ..core.values import Done, Invoke
 from ..decisions.idempotency import decision_id
 from ..decisions.own_transitions import result_bytes
 from ..decisions.transitions import FoldCommand, InvokeCommand
-from . import observe
+from . import observe, weak_calls
 from .blind import NOBODY, Blind
 from .context import Machine, OperationFailed, OutcomeSteps, decide, looking, read_clocks
 
@@ -50,8 +49,8 @@ LOOK_BYTES_MAX: Final = 4096
 def invoke(operation: Invoke, task: Task, machine: Machine) -> OutcomeSteps:
     """The response of the class."""
     name = operation.invocation.operation
-    if name in operation.type.observing and machine.choice_of(operation.object).is_weak:
-        seen = yield from _look_weakly(operation, task, machine)
+    if weak_calls.is_weak(operation, machine):
+        seen = yield from weak_calls.look(operation, task, machine)
         if seen is not None:
             return seen
     cache = machine.cache_of(operation.object)  # Held: what is learnt of the object counts below.
@@ -182,35 +181,6 @@ def _look(operation: Invoke, task: Task, machine: Machine) -> Generator[float, E
     if result_bytes(response) > machine.limits.value_bytes_max:
         return None
     return Done(response, f"{operation.invocation.operation}/{response.condition}", answered)
-
-
-def _look_weakly(operation: Invoke, task: Task, machine: Machine) -> Generator[float, Event, Done | None]:
-    """The response from what this front end knows of the object, once a replica has shown what it knows, with the calls that nobody has run yet.
-    None where the operation changes something all the same, or where a call cannot be run."""
-    name = operation.object
-    cache, found = machine.cache_of(name), operation.type
-    answered = yield from observe.collect(name, task, machine, machine.choice_of(name).anyone)
-    ballot, lives = cache.ballot, cache.lives
-    waiting = queue.view(cache.summary, cache.by_id())
-    timestamps = [each.entry.t for each in waiting]
-    state: str | None = cache.summary.value
-    ran, done = cache.ran, 0
-    if ran is not None and (ran.ballot, ran.lives) == (ballot, lives):
-        done = len(ran.timestamps) if timestamps[: len(ran.timestamps)] == ran.timestamps else 0
-        state = ran.state if done else state
-    try:
-        for each in waiting[done:]:
-            text = str(each.entry.value)
-            if not (yield from machine.work.wait(task, work_bytes(state or "") + work_bytes(text))):
-                raise Expired("no time was left to run the calls that are stored", answered)
-            state, _ = found.run(state, call_in(text))
-        cache.ran = Ran(ballot, lives, timestamps, state)
-        after, response = found.run(state, operation.invocation)
-    except BadClass:
-        return None
-    if after != state:
-        return None
-    return Done(response, f"{operation.invocation.operation}/{response.condition}", answered, is_weak=True)
 
 
 def _is_large(operation: Invoke, state: Value | None) -> bool:

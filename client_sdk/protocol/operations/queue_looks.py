@@ -4,7 +4,8 @@ A size is what two looks agree on (docs/internals/verification.md, "Size looks t
 so after some in vain decisions are held off for a moment: only for speed, what counts as agreed stays the same.
 """
 
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
+from functools import partial
 from heapq import nsmallest
 from itertools import count
 from typing import Final
@@ -46,9 +47,22 @@ def queue_size(operation: QueueSize, task: Task, machine: Machine) -> OutcomeSte
     nothing about the order of enqueues that run at the same time (docs/internals/verification.md). The first items are listed on
     the same terms.
     """
-    cache = machine.cache_of(operation.object)
     is_weak = machine.choice_of(operation.object).is_weak
-    look = _seen if is_weak else _agreed
+    return (yield from _listed(operation, partial(_seen, "Size") if is_weak else _agreed, task, machine))
+
+
+def peek(name: str, task: Task, machine: Machine) -> OutcomeSteps:
+    """The first item that waits, as far as one look shows: only for a queue of eventual consistency."""
+    counted = yield from _listed(QueueSize(name, items_max=1), partial(_seen, "Peek"), task, machine)
+    values = counted.result.first
+    return replace(counted, result=values, event_class="Peek/Ok" if values else "Peek/Empty")
+
+
+def _listed(
+    operation: QueueSize, look: "_Look", task: Task, machine: Machine
+) -> Generator[float, Event, Done]:
+    """The number of waiting items, and the first of them, by looks of this kind."""
+    cache = machine.cache_of(operation.object)
     cache.pins += 1
     try:
         while True:
@@ -56,7 +70,8 @@ def queue_size(operation: QueueSize, task: Task, machine: Machine) -> OutcomeSte
             horizon = cache.summary.horizon
             first = yield from _values(counted.front, task, cache, machine)
             if first is not None:
-                return Done(QueueInfo(counted.size, horizon, first), "Size/Ok", answered, is_weak)
+                info = QueueInfo(counted.size, horizon, first)
+                return Done(info, "Size/Ok", answered, machine.choice_of(operation.object).is_weak)
     finally:
         cache.pins -= 1
 
@@ -116,20 +131,18 @@ class Counted(Struct):
     doubtful: list[Seen]
 
 
-def peek(name: str, task: Task, machine: Machine) -> OutcomeSteps:
-    """The first item that waits, as far as one look shows: only for a queue of eventual consistency."""
-    counted = yield from queue_size(QueueSize(name, items_max=1), task, machine)
-    assert isinstance(counted, Done)
-    values = counted.result.first
-    return replace(counted, result=values, event_class="Peek/Ok" if values else "Peek/Empty")
+_Look = Callable[
+    [QueueSize, LogCache, Task, Machine], Generator[float, Event, tuple[Counted, frozenset[str]]]
+]
+"""What is counted, and who answered."""
 
 
 def _seen(
-    operation: QueueSize, cache: LogCache, task: Task, machine: Machine
+    word: str, operation: QueueSize, cache: LogCache, task: Task, machine: Machine
 ) -> Generator[float, Event, tuple[Counted, frozenset[str]]]:
-    """What one look shows, whatever else is decided or on its way; who answered."""
+    """What one look at an initial quorum of the operation `word` shows, whatever else is decided or on its way; who answered."""
     while True:
-        needed = machine.choice_of(operation.object).initial_of("Size")
+        needed = machine.choice_of(operation.object).initial_of(word)
         answered = yield from observe.collect(
             operation.object, task, machine, needed, limit=PAGE_ENTRIES, payload=False
         )

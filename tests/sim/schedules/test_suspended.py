@@ -5,6 +5,7 @@ import copy
 import pytest
 
 from quorate.adts.log import Value
+from quorate.adts.plain_class import PlainClass
 from quorate.api_specs.cluster import ClockSettings
 from quorate.api_specs.messages import Accept, Append, Collect
 from quorate.client_sdk.protocol.core.values import (
@@ -12,6 +13,7 @@ from quorate.client_sdk.protocol.core.values import (
     Dequeue,
     Done,
     Enqueue,
+    Invoke,
     PutIfAbsent,
     QueueSize,
     Read,
@@ -24,7 +26,9 @@ from quorate.simulation.world.in_memory import InMemoryReplica
 from quorate.timestamps.clock import Now
 from tests.sim.planted.played import QUEUE, Played, _apply
 from tests.sim.schedules.hand import EXACT
+from tests.support.own_types import Cart
 
+CART = "cart/ann"
 KEY = "dictionary/d/k"
 REGISTER = "register/r"
 CLOCKS = pytest.mark.parametrize("clock", [EXACT, ClockSettings()], ids=["declared", "measured"])
@@ -136,6 +140,28 @@ class Paused(Suspended):
     def _now(self, front: str = "") -> Now:
         now = super()._now(front)
         return Now(now.mono_s, now.wall_us - int(self.stood_still_s * 1e6)) if front == "f4" else now
+
+
+@pytest.mark.parametrize("current", [("r2", "r3"), ()], ids=["one is replaced", "all are backups"])
+def test_a_backup_brings_no_forgotten_object_of_ones_own_type_back(current: tuple[str, ...]) -> None:
+    """The cart was emptied after the backup of r1, and every replica has forgotten it."""
+    hand = Played(types={"cart": "tests.support.own_types:Cart"})
+    hand.ask("f1", in_cart("add", "a", 1))
+    hand.carry_commits("f1", *hand.replicas)
+    backup = copy.deepcopy(hand.replicas["r1"].store)
+    hand.ask("f2", in_cart("take", "a"))
+    hand.carry_commits("f2", *hand.replicas)
+    hand.grow_old()
+    hand.bury(CART)
+    sources = {"r1": backup, "r2": hand.replicas["r2"].store, "r3": hand.replicas["r3"].store}
+    held = relevant(CART, sources, hand.document, current=current)
+    assert backup not in held
+    assert [source.state(CART) for source in held] == [None, None]
+
+
+def in_cart(operation: str, *args: object) -> Invoke:
+    found = PlainClass(Cart)
+    return Invoke(CART, found, found.call(operation, *args))
 
 
 def test_a_paused_machine_hears_of_the_time_from_the_replicas() -> None:

@@ -560,7 +560,15 @@ def test_an_operation_changes_something_or_only_looks() -> None:
         PlainClass(Made)
 
 
-def test_a_state_that_is_that_of_a_new_object_is_kept_as_none() -> None:
+@pytest.mark.parametrize("attribute", ["blind", "observing"])
+def test_operations_are_named_in_a_tuple(attribute: str) -> None:
+    made = type("Made", (), {attribute: ["op"], "op": lambda self: None})
+    with pytest.raises(BadClass, match=f"{attribute} is .*name the {attribute} operations in a tuple"):
+        PlainClass(made)
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_state_that_is_that_of_a_new_object_is_kept_as_none(version: int) -> None:
     class Switch:
         def __init__(self) -> None:
             self.is_on = False
@@ -569,8 +577,9 @@ def test_a_state_that_is_that_of_a_new_object_is_kept_as_none() -> None:
             self.is_on = not self.is_on
             return self.is_on
 
-    found = PlainClass(Switch)
+    given = {"version": version, "upgrade": staticmethod(lambda state, _: state)} if version > 1 else {}
+    found = PlainClass(type("Switch", (Switch,), given))
     once, _ = found.run(None, Invocation("turn"))
-    assert once == '{"state":{"is_on":true},"version":1}'
+    assert once == f'{{"state":{{"is_on":true}},"version":{version}}}'
     twice, response = found.run(once, Invocation("turn"))
     assert (twice, response.results) == (None, (False,))

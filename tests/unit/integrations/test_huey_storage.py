@@ -15,6 +15,7 @@ from huey.exceptions import ConfigurationError
 from huey.tests.base import BaseTestCase
 from huey.tests.test_storage import StorageTests
 
+from quorate.api_specs.cluster import ChoiceRule
 from quorate.cli.cluster.local_cluster import LocalCluster
 from quorate.client_sdk import BadInput, Dictionary, OutcomeUnknown, Queue, Unavailable
 from quorate.integrations.huey_storage import QuorateHuey, QuorateStorage
@@ -90,6 +91,18 @@ def test_a_missing_cluster_and_a_bad_name_are_told_at_once() -> None:
         QuorateHuey("app")
     with pytest.raises(BadInput, match="my app"):
         QuorateHuey("my app", cluster="cluster.toml")
+
+
+@pytest.mark.parametrize(
+    "name", ["queue/huey.app.tasks", "dictionary/huey.app.*", "dictionary/huey.app.results"]
+)
+def test_objects_of_eventual_consistency_are_refused(name: str) -> None:
+    """What it takes from the schedule, and which tasks are revoked, it decides by what it reads."""
+    weak = ChoiceRule(name, consistency="eventual")
+    with cluster_of(document_of("r1", "r2", "r3", choices=(weak,))) as cluster:
+        storage = QuorateStorage("app", cluster.document, deadline_s=DEADLINE_S)
+        with pytest.raises(BadInput, match="is of eventual consistency, and this interface"):
+            storage.enqueue(b"x")
 
 
 def test_any_bytes_come_back(storage: QuorateStorage) -> None:

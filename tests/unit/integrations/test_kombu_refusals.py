@@ -16,7 +16,15 @@ from kombu.pidbox import Mailbox
 
 from quorate.api_specs.cluster import ChoiceRule
 from quorate.cli.cluster.local_cluster import LocalCluster
-from quorate.client_sdk import BadCluster, Client, OutcomeUnknown, RefusedByReplicas, Unavailable, connect
+from quorate.client_sdk import (
+    BadCluster,
+    BadInput,
+    Client,
+    OutcomeUnknown,
+    RefusedByReplicas,
+    Unavailable,
+    connect,
+)
 from quorate.integrations import leaseholder
 from quorate.integrations.kombu_transport import NO_REMOTE, Transport
 from tests.support.certificates import Authority
@@ -204,6 +212,16 @@ def test_closing_without_a_quorum_ends_and_says_what_is_left(
 
 
 @pytest.mark.slow
+def test_a_queue_of_eventual_consistency_is_refused(clusters: Clusters) -> None:
+    """Whether it is empty, and may be deleted, is decided by what is read."""
+    cluster = clusters.start(rules=[ChoiceRule("queue/weak", consistency="eventual")])
+    with (
+        Connection(f"quorate://{cluster.document_path}", transport_options={"deadline_s": 20.0}) as one,
+        pytest.raises(BadInput, match="queue/weak is of eventual consistency"),
+    ):
+        send(one, Queue("weak", Exchange("weak"), routing_key="weak"), "x")
+
+
 def test_a_queue_without_a_quorum_costs_no_other_one_its_leases(
     clusters: Clusters, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -49,6 +49,51 @@ def test_a_key_that_may_have_been_set_where_nothing_was_forgotten_is_kept(
     assert relevant(KEY, found, cluster(swapped_at)) == expected
 
 
+OWN = "cart/ann"
+CALLED = PutState(
+    ObjectState(OWN, accepted=make_ballot(HELD, 1), summary=Summary(HELD, Value("1")), horizon=HELD)
+)
+STORED = (PutState(ObjectState(OWN)), PutRows(OWN, (Entry(HELD, HELD, Value("[]")),)))
+
+
+@pytest.mark.parametrize(
+    ("held", "decided_at", "stored_at", "is_forgotten"),
+    [
+        ([CALLED], 3, 3, True),
+        (STORED, 3, 3, True),
+        ([CALLED], 3, 2, False),
+        (STORED, 3, 2, False),
+        ([CALLED], 2, 3, False),
+        (STORED, 2, 3, True),
+    ],
+    ids=[
+        "decided by three of five",
+        "stored by three",
+        "what two may store was decided",
+        "two may have stored it",
+        "two may have decided it",
+        "a decision leaves nothing in the log",
+    ],
+)
+def test_an_object_of_ones_own_type_that_was_forgotten_does_not_come_back(
+    held: Iterable[Effect], decided_at: int, stored_at: int, *, is_forgotten: bool
+) -> None:
+    looked_at = 6 - min(stored_at, decided_at)
+    choice = ChoiceRule("cart/*", {"Call/Ok": (looked_at, decided_at), "Blind/Ok": (0, stored_at)}, "clock")
+    replicas = tuple(ReplicaInfo(f"r{number}", f"http://r{number}:1") for number in range(1, 6))
+    document = checked(ClusterDocument("test", replicas, (choice,), types={"cart": "shop:Cart"}))
+    found = sources(held)
+    expected = [found[id] for id in ("r1", "r2", "r3")] if is_forgotten else list(found.values())
+    assert relevant(OWN, found, document) == expected
+
+
+def test_a_register_is_never_taken_for_forgotten() -> None:
+    """It keeps its value for good, so that a floor says nothing of it."""
+    held = DECIDED.state
+    found = sources([PutState(ObjectState("register/r", accepted=held.accepted, summary=held.summary))])
+    assert relevant("register/r", found, cluster((3, 3))) == list(found.values())
+
+
 def test_what_was_asked_in_vain_since_a_key_was_forgotten_is_kept() -> None:
     """r2 has accepted that nothing was done, for an operation with an idempotency key, and none below that may be accepted."""
     found = sources([DECIDED])

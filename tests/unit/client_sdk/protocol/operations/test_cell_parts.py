@@ -1,6 +1,7 @@
 """Which reads and writes of cells go side by side."""
 
 import pytest
+from msgspec.structs import replace
 
 from quorate.adts.log import Value
 from quorate.api_specs.cluster import ChoiceRule, ClockSettings
@@ -61,3 +62,16 @@ def test_with_eventual_consistency_a_read_ends_with_the_first_replica_that_answe
     part.take("r2", reply)
     ended = part.end(stage.task.now.mono_s, is_hedged=False)
     assert ended == Done("-1", "Read/Ok", frozenset({"r2"}), is_weak=True)
+
+
+@pytest.mark.parametrize("is_cut_off", [True, False])
+def test_with_eventual_consistency_what_is_not_all_that_a_replica_has_is_asked_for_again(
+    *, is_cut_off: bool
+) -> None:
+    """A log that was cut off, or of which something was thrown away meanwhile, may show an older value than the replica has."""
+    stage = Stage(ChoiceRule("register/*", consistency="eventual"))
+    part = part_of(Read("register/x"), stage)
+    assert part is not None
+    part.take("r2", replace(shown(Row(entry(-1))), more=is_cut_off))
+    stage.cache_of("register/x").lives += not is_cut_off
+    assert isinstance(part.end(stage.task.now.mono_s, is_hedged=False), Alone)

@@ -6,9 +6,9 @@ import pytest
 
 from quorate.adts.log import Value
 from quorate.adts.plain_class import Json, PlainClass
-from quorate.adts.specification import Invocation, Response
+from quorate.adts.specification import Response
 from quorate.adts.types.catalogue import kept_type
-from quorate.api_specs.cluster import ChoiceRule, ClockSettings, ClusterDocument
+from quorate.api_specs.cluster import ClockSettings, ClusterDocument
 from quorate.api_specs.limits import STATE_BYTES_MAX, Limits
 from quorate.api_specs.messages import Accept, Append, Collect
 from quorate.client_sdk.protocol.core.rounds import Resolved, Task
@@ -17,7 +17,7 @@ from quorate.client_sdk.protocol.decisions.transitions import Command, FoldComma
 from quorate.client_sdk.protocol.front_end import FrontEnd
 from quorate.client_sdk.protocol.operations import own_calls
 from quorate.client_sdk.protocol.operations.own_calls import LOOK_BYTES_MAX, STORED_BYTES_MAX
-from quorate.quorums.choices.choice import Consistency, QuorumChoice
+from quorate.quorums.choices.choice import QuorumChoice
 from tests.sim.schedules.hand import EXACT, Hand
 from tests.support.own_types import Basket, Cart
 
@@ -500,110 +500,3 @@ def test_who_decides_is_not_held_up_by_those_who_store() -> None:
     assert isinstance(hand.outcomes["asked"], Done)
     hand.settle()
     assert hand.ask("f3", call("content")) == answer(a=number + 1)
-
-
-class Tasks:
-    """What waits, to be done once at least: nobody decides anything."""
-
-    blind = ("put", "done")
-    observing = ("first", "drop")
-
-    def __init__(self) -> None:
-        self.items: list[str] = []
-
-    def put(self, item: str) -> None:
-        self.items.append(item)
-
-    def done(self, item: str) -> None:
-        if item in self.items:
-            self.items.remove(item)
-
-    def first(self) -> str | None:
-        return self.items[0] if self.items else None
-
-    def count(self) -> int:
-        return len(self.items)
-
-    def drop(self) -> int:
-        """Changes something, whatever the class says."""
-        self.items.clear()
-        return 0
-
-
-TASKS = PlainClass(Tasks)
-
-
-def on_tasks(operation: str, *args: Any) -> Invoke:
-    return Invoke("tasks/t", TASKS, TASKS.call(operation, *args))
-
-
-def tasks(consistency: Consistency = "eventual") -> Hand:
-    choice = ChoiceRule("tasks/*", {"Blind/Ok": (0, 1), "Call/Ok": (3, 1)}, consistency=consistency)
-    return Hand({}, rules=(choice,), types={"tasks": "shop:Tasks"})
-
-
-def test_with_eventual_consistency_what_observes_runs_what_one_replica_holds() -> None:
-    hand = tasks()
-    for item in "ab":
-        hand.start("f1", on_tasks("put", item), f"put {item}")
-        hand.carry_until(f"put {item}", "f1", "r1")
-        hand.drop("f1")
-    hand.start("f2", on_tasks("first"), "there")
-    hand.carry("f2", "r1")
-    assert hand.outcomes["there"] == Done(Response("Ok", ("a",)), "first/Ok", frozenset({"r1"}), is_weak=True)
-    hand.drop("f2")
-    hand.start("f3", on_tasks("first"), "elsewhere")
-    hand.carry("f3", "r2")
-    assert hand.outcomes["elsewhere"] == Done(
-        Response("Ok", (None,)), "first/Ok", frozenset({"r2"}), is_weak=True
-    )
-
-
-@pytest.mark.parametrize(("operation", "consistency"), [("count", "eventual"), ("first", "atomic")])
-def test_what_no_class_names_or_is_of_an_atomic_object_asks_a_quorum(
-    operation: str, consistency: Consistency
-) -> None:
-    hand = tasks(consistency)
-    hand.start("f1", on_tasks(operation), "look")
-    hand.carry("f1", "r1", "r2")
-    assert not hand.outcomes
-    hand.settle()
-    assert isinstance(done := hand.outcomes["look"], Done)
-    assert not done.is_weak
-
-
-def test_what_changes_something_is_decided_whatever_the_class_calls_it() -> None:
-    hand = tasks()
-    hand.ask("f1", on_tasks("put", "a"))
-    assert hand.ask("f2", on_tasks("drop")) == Response("Ok", (0,))
-    assert hand.ask("f3", on_tasks("first")) == Response("Ok", (None,))
-
-
-def test_what_was_run_for_one_look_is_not_run_again_for_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each of four looks at 4,000 stored calls took ten seconds."""
-    runs: list[str] = []
-    right = PlainClass.run
-
-    def run(self: PlainClass, stored: str | None, invocation: Invocation) -> Any:
-        runs.append(invocation.operation)
-        return right(self, stored, invocation)
-
-    hand = tasks()
-    for item in "ab":
-        hand.ask("f1", on_tasks("put", item))
-    monkeypatch.setattr(PlainClass, "run", run)
-    for number, (ran, first) in enumerate([(["put", "put", "first"], "a"), (["first"], "a")]):
-        hand.start("f2", on_tasks("first"), f"look {number}")
-        hand.carry("f2", "r1")
-        hand.drop("f2")
-        assert isinstance(seen := hand.outcomes[f"look {number}"], Done)
-        assert seen.result == Response("Ok", (first,))
-        assert runs == ran
-        runs.clear()
-    hand.ask("f1", on_tasks("done", "a"))
-    runs.clear()
-    hand.start("f2", on_tasks("first"), "last")
-    hand.carry("f2", "r1")
-    assert isinstance(seen := hand.outcomes["last"], Done)
-    assert seen.result == Response("Ok", ("b",))
-    assert runs == ["done", "first"]

@@ -269,6 +269,16 @@ def test_with_eventual_consistency_one_look_of_one_replica_is_the_size_and_what_
         assert stage.result == Done(values, event, frozenset({"r1"}), is_weak=True)
 
 
+def test_a_peek_whose_quorum_a_rule_names_asks_that_one() -> None:
+    sizes = {"Peek/Ok": (3, 0), "Peek/Empty": (3, 0)}
+    stage = Stage(ChoiceRule("queue/*", sizes, consistency="eventual"))
+    stage.play(peek(NAME, stage.task, stage))
+    look_at(stage, shown(Row(ONE)), "r1", "r2")
+    assert not stage.is_over
+    look_at(stage, shown(Row(ONE)), "r3")
+    assert stage.result.result == ("1",)
+
+
 def test_with_eventual_consistency_it_looks_again_where_what_was_shown_was_dropped(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

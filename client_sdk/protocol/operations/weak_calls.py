@@ -1,0 +1,93 @@
+"""Calls of one's own types that only observe, where objects are of eventual consistency: answered from what one replica shows, with the stored
+calls that nobody has run yet. Pure.
+
+What is run for a look is kept for the next ones, also where it ends by its deadline: until a decision runs the calls, all looks need them.
+"""
+
+from collections.abc import Generator, Sequence
+from functools import partial
+
+from ....adts.log import Seen
+from ....adts.plain_class import BadClass, PlainClass, call_in
+from ....adts.types import queue
+from ....api_specs.values import work_bytes
+from ..core.line import Line
+from ..core.log_cache import LogCache, Ran
+from ..core.rounds import Event, Expired, Task
+from ..core.values import Done, Invoke
+from . import observe
+from .context import Machine
+
+
+def is_weak(operation: Invoke, machine: Machine) -> bool:
+    """Whether its answer may miss changes. Not under an idempotency key: what is repeated has the answer of the first attempt, and only a
+    decision remembers that."""
+    is_named = operation.invocation.operation in operation.type.observing
+    return is_named and not operation.key and machine.choice_of(operation.object).is_weak
+
+
+def look(operation: Invoke, task: Task, machine: Machine) -> Generator[float, Event, Done | None]:
+    """The response from what this front end knows of the object, once a replica has shown what it knows. None where the operation changes
+    something all the same, or where a call cannot be run."""
+    name = operation.object
+    cache = machine.cache_of(name)  # Held: the front end forgets what is idle and nobody holds.
+    answered = yield from observe.collect(name, task, machine, machine.choice_of(name).anyone)
+    try:
+        before = yield from _state(operation, cache, answered, task, machine)
+        yield from _turn(before, "", answered, task, machine)
+        after, response = operation.type.run(before, operation.invocation)
+    except BadClass:
+        return None
+    if after != before:
+        return None
+    condition = f"{operation.invocation.operation}/{response.condition}"
+    return Done(response, condition, answered, is_weak=True)
+
+
+def _state(
+    operation: Invoke, cache: LogCache, answered: frozenset[str], task: Task, machine: Machine
+) -> Generator[float, Event, str | None]:
+    """The state after all calls that are known now."""
+    waiting = queue.view(cache.summary, cache.by_id())
+    new = Ran(cache.ballot, [], cache.summary.value, Line())
+    ran = cache.ran
+    if ran is None or ran.ballot != new.ballot or not _goes_on(ran, waiting):
+        ran = cache.ran = new
+    run = partial(_run, operation.type, waiting, answered=answered, task=task, machine=machine)
+    while len(ran.timestamps) < len(waiting):
+        if ran.line.is_over:
+            ran.line = Line()
+        yield from ran.line.learn(task, partial(run, ran), machine.wake)
+        if not _goes_on(ran, waiting):  # Another look has run a call meanwhile that this one does not know.
+            ran = new
+    return ran.state
+
+
+def _run(
+    found: PlainClass,
+    waiting: Sequence[Seen],
+    ran: Ran,
+    *,
+    answered: frozenset[str],
+    task: Task,
+    machine: Machine,
+) -> Generator[float, Event, None]:
+    """Run those of these calls that were not."""
+    for each in waiting[len(ran.timestamps) :]:
+        text = str(each.entry.value)
+        yield from _turn(ran.state, text, answered, task, machine)
+        ran.state, _ = found.run(ran.state, call_in(text))
+        ran.timestamps.append(each.entry.t)
+
+
+def _goes_on(ran: Ran, waiting: Sequence[Seen]) -> bool:
+    """Whether what was run comes first among these calls; or is all of them, and later ones."""
+    return all(t == each.entry.t for t, each in zip(ran.timestamps, waiting, strict=False))
+
+
+def _turn(
+    state: str | None, text: str, answered: frozenset[str], task: Task, machine: Machine
+) -> Generator[float, Event, None]:
+    """Looks of many callers begin in one turn of the event loop."""
+    if not (yield from machine.work.wait(task, work_bytes(state or "") + work_bytes(text))):
+        raise Expired("no time was left to run the calls that are stored", answered)
