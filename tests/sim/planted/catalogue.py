@@ -411,6 +411,8 @@ PLANTS: Final = (
     # Eventual consistency.
     Plant("decisions-miss-changes", weak.drop_what_decisions_depend_on, HISTORY, 40, WEAK),
     Plant("weak-answers-invented", weak.answer_what_nobody_gave, ("given",), 5, WEAK),
+    Plant("weak-under-a-key", weak.answer_keyed_calls_weakly, ("same answer",), 100, worlds="weak"),
+    Plant("run-over-another-state", weak.go_on_over_another_state, ("given",), 20, worlds="weak", first=516),
     # Leases.
     in_leased("lease-settled-by-item", leases.settle_by_item, 25, "right course", "accepted once"),
     in_leased("lease-ends-with-its-deadline", leases.end_with_the_deadline, 25, "right course"),

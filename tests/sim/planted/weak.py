@@ -1,13 +1,15 @@
 """Mistakes about eventual consistency: who may miss changes, and what a weak answer shows."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+from quorate.adts.log import Seen
 from quorate.adts.specification import Kind
 from quorate.api_specs import cluster
-from quorate.client_sdk.protocol.core.log_cache import LogCache
-from quorate.client_sdk.protocol.core.values import Done
-from quorate.client_sdk.protocol.operations import observe
+from quorate.client_sdk.protocol.core.log_cache import LogCache, Ran
+from quorate.client_sdk.protocol.core.values import Done, Invoke
+from quorate.client_sdk.protocol.operations import observe, weak_calls
+from quorate.client_sdk.protocol.operations.context import Machine
 from quorate.quorums.choices import choice
 from quorate.quorums.choices.choice import Consistency
 from tests.sim.planted.plant import Planting, patched
@@ -36,3 +38,22 @@ def answer_what_nobody_gave() -> Planting:
         return Done(max(cache.seen, default=None), f"{word}/Ok", answered, is_weak=True)
 
     return patched(observe, weakly_read=weakly_read)
+
+
+def answer_keyed_calls_weakly() -> Planting:
+    """A call under an idempotency key is answered by a look at one replica: nobody remembers that answer for its repeat."""
+
+    def is_weak(operation: Invoke, machine: Machine) -> bool:
+        is_named = operation.invocation.operation in operation.type.observing
+        return is_named and machine.choice_of(operation.object).is_weak
+
+    return patched(weak_calls, is_weak=is_weak)
+
+
+def go_on_over_another_state() -> Planting:
+    """A look goes on from what was run over another decided state, which calls had gone into that it runs again."""
+
+    def goes_on(ran: Ran, waiting: Sequence[Seen]) -> bool:
+        return len(ran.timestamps) <= len(waiting)
+
+    return patched(weak_calls, _goes_on=goes_on)
