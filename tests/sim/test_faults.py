@@ -173,7 +173,7 @@ TRACE_SEEDS = """
 import re
 from quorate.simulation.run import run
 from tests.sim.run import WORLDS, bounds_of
-SEEDS = {"varied": range(1460, 1468), "own": (17, 23), "library": (8, 9, 14)}
+SEEDS = {"varied": range(1460, 1468), "own": (17, 23), "library": (8, 9, 14), "full": (4_080_000_016, 4_080_000_022)}
 kept = []
 for worlds, seeds in SEEDS.items():
     for seed in seeds:

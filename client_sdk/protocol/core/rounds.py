@@ -300,7 +300,7 @@ class Gathering:
             isinstance(each, Appended) for each in self.replies.values()
         ):
             return False
-        for replica in self._full:
+        for replica in sorted(self._full):
             delay_s = self._task.resend_s(replica)
             self._pending[replica] = self._task.now.mono_s + delay_s, delay_s
         self._full.clear()
