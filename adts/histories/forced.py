@@ -73,12 +73,16 @@ def _taken(calls: Sequence[Call]) -> Mapping[Any, tuple[float, float]]:
 def _settled(calls: Sequence[Call]) -> list[Call]:
     """Each unknown Enq resolved. One whose item was seen took effect before the first call that saw it returned. One whose
     item nobody saw is left out, where nobody counted: in an order that has it, it and an unknown Deq of its item can be struck
-    out."""
+    out. What a weak answer alone has seen stays unknown: it need have no place."""
     seen: dict[Any, float] = {}
+    doubted = set[Any]()
     for call in calls:
         if call.invocation.operation in ("Deq", "Peek") and call.answers and call.answers[0].results:
             item = call.answers[0].results[0]
-            seen[item] = min(call.returned, seen.get(item, NEVER))
+            if call.is_weak:
+                doubted.add(item)
+            else:
+                seen[item] = min(call.returned, seen.get(item, NEVER))
     is_counted = any(call.invocation.operation == "Size" for call in calls)
     settled = []
     for call in calls:
@@ -87,6 +91,6 @@ def _settled(calls: Sequence[Call]) -> list[Call]:
         elif call.invocation.args[0] in seen:
             moment = max(call.invoked, seen[call.invocation.args[0]])
             settled.append(call._replace(returned=moment, answers=(Response("Ok"),)))
-        elif is_counted:
+        elif is_counted or call.invocation.args[0] in doubted:
             settled.append(call)
     return settled

@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from ...adts.dependency import dependencies
 from ...adts.histories.calls import Call
-from ...adts.histories.orders import Model
-from ...adts.histories.verdict import Typed, verdicts
+from ...adts.histories.verdict import Typed
 from ...adts.histories.weak import Anomalies, anomalies
 from ...adts.own import Computed
 from ...adts.specification import Specification
@@ -27,22 +27,27 @@ def weak_answers(types: Mapping[str, Typed], calls: Sequence[Call]) -> Iterator[
     """What the weak answers about each object missed whose other calls are linearizable."""
     for name, known in types.items():
         own = [call for call in calls if call.object == name]
-        strong = [call for call in own if not call.is_weak]
-        is_explained = _Explained({name: known}, strong)
-        if len(strong) < len(own) and is_explained(()):
-            yield anomalies(name, [call for call in own if call.is_weak], len(strong), is_explained)
+        if any(call.is_weak for call in own) and (found := _of_object(name, known, own)) is not None:
+            yield found
 
 
-class _Explained:
-    """Whether weak answers about one object and its other calls have a right order."""
-
-    def __init__(self, types: Mapping[str, Typed], strong: Sequence[Call]) -> None:
-        self._types = types
-        self._strong = strong
-
-    def __call__(self, weak: Sequence[Call]) -> bool | None:
-        found = list(verdicts(self._types, [*self._strong, *weak], Model.LINEARIZABLE))
-        return None if any(each.found is None for each in found) else all(each.is_right for each in found)
+def _of_object(name: str, known: Typed, calls: Sequence[Call]) -> Anomalies | None:
+    """Part by part (a dictionary's keys), where answers about all parts are weak ones; these are judged by the calls on all parts."""
+    parts: dict[Any, list[Call]] = {}
+    for call in calls:
+        parts.setdefault(known.part_of(call), []).append(call)
+    whole = parts.pop(None, [])
+    if not all(call.is_weak for call in whole):
+        return anomalies(name, known.specification, calls)
+    judged = list(parts.values())
+    if whole:
+        judged.append([*whole, *(call for call in calls if not call.is_weak)])
+    found = [anomalies(name, known.specification, each) for each in judged]
+    told = [each for each in found if each is not None]
+    if len(told) < len(found):
+        return None
+    missed = sorted((call for each in told for call in each.missed), key=lambda call: call.returned)
+    return Anomalies(name, sum(each.weak for each in told), sum(each.judged for each in told), tuple(missed))
 
 
 def missed_in(history: Path, types: Mapping[str, Specification]) -> Iterator[Anomalies]:
@@ -61,7 +66,9 @@ def missed_in(history: Path, types: Mapping[str, Specification]) -> Iterator[Ano
 def sentence_of(found: Anomalies) -> str:
     """It in words."""
     judged = (
-        f"{found.weak:,}" if found.judged == found.weak else f"the first {found.judged:,} (of {found.weak:,})"
+        f"{found.weak:,}"
+        if found.judged == found.weak
+        else f"{found.judged:,} that were judged (of {found.weak:,})"
     )
     return (
         f"{found.object}: {len(found.missed):,} of {judged} answers of eventual consistency have no place in the order: "
