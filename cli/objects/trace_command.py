@@ -48,10 +48,20 @@ def trace(
         told = "; ".join(f"{', '.join(ids)}: {trouble}" for trouble, ids in by_trouble.items())
         raise Failure(f"No replica shows its logs ({told}). `quorate status` says more.")
     if as_json:
-        answer(True, {"traces": [each.as_json() for each in traces]})
+        answer(True, {"traces": [each.as_json() | _consistency(document, each.object) for each in traces]})
     else:
         for each in traces:
-            show(each, console(), full=full)
+            is_weak = bool(_consistency(document, each.object))
+            show(
+                each,
+                console(),
+                full=full,
+                note="eventual consistency: answers may be older" if is_weak else "",
+            )
+
+
+def _consistency(document: ClusterDocument, name: str) -> dict[str, str]:
+    return {"consistency": "eventual"} if document.choice_of(name).is_weak else {}
 
 
 def read_traces(document: ClusterDocument, wanted: str) -> list[Trace]:
@@ -85,12 +95,12 @@ def _cell(event: str, status: str) -> str:
     return _plain(event) + (f"\n[yellow]{_plain(status)}[/yellow]" if status else "")
 
 
-def show(trace: Trace, out: Console, *, full: bool = False) -> None:
-    """Print one table, and what its labels stand for."""
+def show(trace: Trace, out: Console, *, full: bool = False, note: str = "") -> None:
+    """Print one table, with a note behind the object's name, and what its labels stand for."""
     labels = trace.labels
     table = Table(
         box=box.SIMPLE_HEAVY,
-        title=_plain(trace.object),
+        title=_plain(trace.object) + (f" [yellow]({note})[/yellow]" if note else ""),
         title_justify="left",
         title_style="bold",
         show_footer=False,

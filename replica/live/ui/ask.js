@@ -27,6 +27,17 @@ export async function changeToken() {
   return newToken("");
 }
 
+/** Hears of each answer of eventual consistency, which may be old. */
+let hearsOld = () => {};
+
+/** Whether one of the answers that `work` asks for may be old, and what it returns. */
+export async function withAge(work) {
+  let isOld = false;
+  hearsOld = () => { isOld = true; };
+  const found = await work();
+  return [found, isOld];
+}
+
 /** The text that the replica answers. `body` is JSON text. Throws Failure. */
 export async function ask(method, path, { body = null, signal = null } = {}) {
   for (;;) {
@@ -69,6 +80,7 @@ async function send(method, path, body, signal, used) {
     const response = await fetch(path, {
       method, headers, body, signal: signals, cache: "no-store", credentials: "omit", redirect: "error",
     });
+    if (response.headers.get("Quorate-Consistency") === "eventual") hearsOld();
     return { status: response.status, text: await response.text() };
   } catch (error) {
     if (signal?.aborted) throw error;

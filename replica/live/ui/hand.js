@@ -1,6 +1,6 @@
 // Operations by hand: what they ask, and what happened, in words.
 
-import { ask, Failure } from "./ask.js";
+import { ask, Failure, withAge } from "./ask.js";
 import { byId, element, say } from "./dom.js";
 import { countsOf, drop, hasRoom, leaseSeconds, prolong, settleWith, take } from "./leases.js";
 import { itemsIn, leasesIn, troubleWith, valueIn } from "./raw.js";
@@ -144,8 +144,8 @@ export async function operate(operation, object) {
   }
   await alone(byId(operation === ACQUIRE ? "lease-form" : "value-form"), async () => {
     try {
-      const [words, shown] = await operation.run(addressOf(object), value, object);
-      note("done", "✓ Done", `${object}: ${words}`, shown);
+      const [[words, shown], isOld] = await withAge(() => operation.run(addressOf(object), value, object));
+      note("done", "✓ Done", `${object}: ${words}${isOld ? " (eventual consistency: it may be old)" : ""}`, shown);
       if (operation.takes) field.select();
     } catch (error) {
       if (!(error instanceof Failure)) throw error;

@@ -110,6 +110,17 @@ def test_answers_in_the_shell_are_labelled(cluster: LocalCluster) -> None:
     assert json.loads(told.stdout) == {"value": "blue", "consistency": "eventual"}
 
 
+@pytest.mark.parametrize("name", ["register/old", "dictionary/old", "queue/old"])
+def test_logs_side_by_side_are_labelled(cluster: LocalCluster, name: str) -> None:
+    place = str(cluster.document_path)
+    shown = quorate_here("trace", name, QUORATE_CLUSTER=place).stdout
+    assert " (eventual consistency: answers may be older)" in shown
+    told = json.loads(quorate_here("trace", name, "--json", QUORATE_CLUSTER=place).stdout)["traces"]
+    assert {each["consistency"] for each in told} == {"eventual"}
+    told = json.loads(quorate_here("trace", "register/new", "--json", QUORATE_CLUSTER=place).stdout)["traces"]
+    assert "consistency" not in told[0]
+
+
 def test_what_is_not_there_is_labelled_too(cluster: LocalCluster) -> None:
     with pytest.raises(urllib.error.HTTPError) as missing:
         urllib.request.urlopen(f"{cluster.urls['r1']}/v1/dictionaries/old/entries/none", timeout=30)

@@ -12,6 +12,7 @@ import time
 import httpx
 import pytest
 
+from quorate.api_specs.cluster import ChoiceRule
 from quorate.api_specs.messages import Batch, BatchReply, Collect
 from quorate.cli.cluster.local_cluster import LocalCluster
 from quorate.client_sdk import OutcomeUnknown, connect
@@ -247,6 +248,27 @@ def test_registers_and_dictionaries_by_hand(tab: Tab, shared_cluster: LocalClust
     tab.wait_for(f"{ROWS}.at(-1)?.[1] === '[Delete(); Ok()]'")
     assert_quiet(tab, url)
     assert "The key is absent" in act(tab, "Read")
+
+
+def test_answers_of_eventual_consistency_say_so(tab: Tab, clusters: Clusters) -> None:
+    rules = [
+        ChoiceRule(f"{name}/old", consistency="eventual") for name in ("register", "dictionary", "queue")
+    ]
+    cluster = clusters.start(rules=rules)
+    url = open_page(tab, cluster, "?object=register/old")
+    label = "(eventual consistency: it may be old)"
+    assert f"Read {label} null" in act(tab, "Read")
+    assert label not in act(tab, "Write", '"blue"')
+    tab.show(f"{url}/ui?object=dictionary/old/ann")
+    tab.wait_for(DRAWN)
+    assert f"The key is absent {label}" in act(tab, "Read")
+    tab.show(f"{url}/ui?object=queue/old")
+    tab.wait_for(DRAWN)
+    assert f"The queue is empty {label}" in act(tab, "Peek")
+    assert label not in act(tab, "Dequeue")
+    tab.show(f"{url}/ui?object=register/new")
+    tab.wait_for(DRAWN)
+    assert label not in act(tab, "Read")
 
 
 def test_it_follows_with_a_bound_and_rests_while_nobody_looks(tab: Tab, shared_cluster: LocalCluster) -> None:
