@@ -51,13 +51,9 @@ def trace(
         answer(True, {"traces": [each.as_json() | _consistency(document, each.object) for each in traces]})
     else:
         for each in traces:
-            is_weak = bool(_consistency(document, each.object))
-            show(
-                each,
-                console(),
-                full=full,
-                note="eventual consistency: answers may be older" if is_weak else "",
-            )
+            show(each, console(), full=full)
+            if _consistency(document, each.object):
+                console().print("Eventual consistency: an answer may be older than what is shown here.")
 
 
 def _consistency(document: ClusterDocument, name: str) -> dict[str, str]:
@@ -95,12 +91,12 @@ def _cell(event: str, status: str) -> str:
     return _plain(event) + (f"\n[yellow]{_plain(status)}[/yellow]" if status else "")
 
 
-def show(trace: Trace, out: Console, *, full: bool = False, note: str = "") -> None:
-    """Print one table, with a note behind the object's name, and what its labels stand for."""
+def show(trace: Trace, out: Console, *, full: bool = False) -> None:
+    """Print one table, and what its labels stand for."""
     labels = trace.labels
     table = Table(
         box=box.SIMPLE_HEAVY,
-        title=_plain(trace.object) + (f" [yellow]({note})[/yellow]" if note else ""),
+        title=_plain(trace.object),
         title_justify="left",
         title_style="bold",
         show_footer=False,

@@ -114,7 +114,7 @@ def test_answers_in_the_shell_are_labelled(cluster: LocalCluster) -> None:
 def test_logs_side_by_side_are_labelled(cluster: LocalCluster, name: str) -> None:
     place = str(cluster.document_path)
     shown = quorate_here("trace", name, QUORATE_CLUSTER=place).stdout
-    assert " (eventual consistency: answers may be older)" in shown
+    assert "\nEventual consistency: an answer may be older than what is shown here.\n" in shown
     told = json.loads(quorate_here("trace", name, "--json", QUORATE_CLUSTER=place).stdout)["traces"]
     assert {each["consistency"] for each in told} == {"eventual"}
     told = json.loads(quorate_here("trace", "register/new", "--json", QUORATE_CLUSTER=place).stdout)["traces"]
