@@ -207,6 +207,26 @@ def lacking(nodes: "list[ReplicaNode]") -> set[str]:
     }
 
 
+def are_level(name: str, nodes: "list[ReplicaNode]") -> bool:
+    """Whether all hold the same of an object and of its keys, also of what nobody has marked complete, and fences keep out."""
+    return not any(
+        _lacking(each, source, target) or _missing(each, source, target)
+        for source in nodes
+        for each in source.replica.store.objects()
+        if each == name or each.startswith(f"{name}/")
+        for target in nodes
+        if source is not target
+    )
+
+
+def _missing(name: str, source: "ReplicaNode", target: "ReplicaNode") -> "list[Timestamp]":
+    log, here = source.replica.store, target.replica.store
+    state = log.state(name)
+    assert state is not None
+    missing = catch_up.missing(name, [t for _, t in log.arrived(name, 0, log.arrival(), 10**6)], here)
+    return [t for t in missing if t > max(state.collected, state.horizon)]
+
+
 def _lacking(name: str, source: "ReplicaNode", target: "ReplicaNode") -> "list[Timestamp | Ballot]":
     log, here = source.replica.store, target.replica.store
     missing = catch_up.missing(name, [t for _, t in log.arrived(name, 0, log.arrival(), 10**6)], here)

@@ -3,7 +3,7 @@
 Owns the last questions. It must not know the faults before, nor judge the history.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from ...adts.log import Value
@@ -22,6 +22,7 @@ from ...client_sdk.protocol.core.values import (
     Invoke,
     Items,
     Operation,
+    Peek,
     QueueSize,
     Read,
     ReadLeases,
@@ -32,7 +33,7 @@ from ...gc.pruning import AGAIN, ended_here, promised_upto
 from ...replica.protocol.capacity import REPAIRED_PERCENT
 from ..scenarios.scenario import KEYS
 from ..violation import Violation
-from .catching import EVERY_US, lacking
+from .catching import EVERY_US, are_level, lacking
 
 if TYPE_CHECKING:
     from .world import World
@@ -69,6 +70,44 @@ def level(world: "World") -> None:
         world.pass_time(LEVEL_PASSES * EVERY_US)
         if lacked := lacked & lacking(nodes):
             raise Violation(min(lacked))
+
+
+def agree(world: "World") -> None:
+    """With eventual consistency, too, whoever looks once all is quiet is answered the same: a fresh front end, and those that remember. Not where
+    a fence keeps an entry out of a replica that nobody has marked complete: the next decision brings it."""
+    level(world)
+    world.add_observer()
+    *before, fresh = (front for front in world.fronts if front.is_alive)
+    for operation in _looks(world):
+        told = [world.outcome_of(operation, DRAIN_DEADLINE_S, front) for front in (fresh, *before)]
+        results = [outcome.result if isinstance(outcome, Done) else outcome for outcome in told]
+        for front, result in zip(before, results[1:], strict=True):
+            if result != results[0]:
+                raise Violation(
+                    f"once all is quiet {operation} is answered with {results[0]} at a fresh front end, and with {result} at {front.name}"
+                )
+
+
+def _looks(world: "World") -> Iterator[Operation]:
+    """What only observes, of every object of which all replicas hold the same."""
+    for name in world.scenario.objects:
+        if not are_level(name, list(world.replicas.values())):
+            continue
+        match adt_of(name):
+            case "queue":
+                yield Peek(name)
+                yield QueueSize(name)
+            case "register":
+                yield Read(name)
+            case "dictionary":
+                yield from (Read(f"{name}/{key}") for key in KEYS)
+                yield Items(name)
+            case _:
+                found = world.scenario.drawn
+                assert found is not None, "no other types are simulated"
+                for operation in sorted(found.observing):
+                    arguments = tuple(frozen(each[0]) for each in found.arguments[operation].values())
+                    yield Invoke(name, found, Invocation(operation, arguments))
 
 
 def drain(world: "World") -> None:

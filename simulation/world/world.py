@@ -19,7 +19,7 @@ from ..scenarios.callers import caller_of
 from ..scenarios.scenario import Scenario, is_owed, is_repeatable
 from ..violation import Violation
 from .catching import catch_up_steadily
-from .ending import TELL_EVERY_US, drain, level, make_room, settle_down
+from .ending import TELL_EVERY_US, agree, drain, level, make_room, settle_down
 from .exchange import Begun
 from .in_memory import UNBOUNDED
 from .network import Link, Network, Stack
@@ -127,6 +127,8 @@ class World:
             if scenario.objects_max:
                 make_room(self)
             settle_down(self)
+        if scenario.catches_up and any(each.consistency == "eventual" for each in self.document.choices):
+            agree(self)
         for front in self.fronts:
             for source in (front.machine.counts.events, front.janitor_outcomes):
                 for name, times in source.items():
@@ -264,9 +266,11 @@ class World:
             return outcome.result
         raise Stuck(f"on a healthy cluster {operation} ends with {outcome}")
 
-    def outcome_of(self, operation: Operation, deadline_s: float) -> Outcome | None:
-        """How it ends at the latest front end."""
-        front = self.fronts[-1]
+    def outcome_of(
+        self, operation: Operation, deadline_s: float, front: FrontNode | None = None
+    ) -> Outcome | None:
+        """How it ends at that front end, or at the latest."""
+        front = front or self.fronts[-1]
         process = Process(self, front, front.name, 1)
         process.start(operation, deadline_s)
         self._run_until_done([process])

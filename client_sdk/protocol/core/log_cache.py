@@ -52,9 +52,11 @@ NOTHING_KNOWN: Final = Known()
 
 
 class Ran(Struct):
-    """The state after calls of a log that no decision has run: over which summary, and which they were. Looks go on from it."""
+    """The state after calls of a log that no decision has run: over which summary, and which they were. Looks go on from it, unless something
+    was thrown away since."""
 
     ballot: Ballot
+    lives: int
     timestamps: list[Timestamp]
     state: str | None
     line: Line
@@ -63,6 +65,8 @@ class Ran(Struct):
 
 ENTRY_BYTES: Final = 430
 """What an entry takes here besides its value: 428 bytes were measured, of a queue's."""
+RAN_BYTES: Final = 8
+"""What is kept for each call that was run: its timestamp is the entry's, which is there anyway."""
 OWN_MAX: Final = 32
 """With so many entries known, one's own new ones are left to be found."""
 
@@ -189,7 +193,8 @@ class LogCache:
         """About how many bytes the entries take, with their values, and the summary."""
         values = (found.entry.value for found in self.seen.values())
         of_values = sum(len(value) for value in values if isinstance(value, str))
-        return self._summary_bytes + ENTRY_BYTES * len(self.seen) + of_values
+        of_run = 0 if self.ran is None else len(self.ran.state or "") + RAN_BYTES * len(self.ran.timestamps)
+        return self._summary_bytes + ENTRY_BYTES * len(self.seen) + of_values + of_run
 
     def learn_decided(self, ballot: Ballot) -> None:
         """The summary of `ballot` is decided."""

@@ -116,15 +116,22 @@ def _run_stored(
 ) -> str | None:
     """Run a call from the log; or why it cannot be run."""
     try:
-        call = call_in(text)
-        after, response = found.run(builder.value, call)
+        builder.value, call, response = step_stored(found, builder.value, text, builder.context.limits)
     except BadClass as error:
         return str(error)
-    if after is not None and (problem := check_value(after, builder.context.limits)) is not None:
-        return problem
-    builder.value = None if after is None else Value(after)
     events.append(_event(call, response))
     return None
+
+
+def step_stored(
+    found: PlainClass, before: str | None, text: str, limits: Limits
+) -> tuple[Value | None, Invocation, Response]:
+    """The state after a call from the log, the call, and its response. Raises BadClass, which says why it cannot be run."""
+    call = call_in(text)
+    after, response = found.run(before, call)
+    if after is not None and (problem := check_value(after, limits)) is not None:
+        raise BadClass(problem)
+    return None if after is None else Value(after), call, response
 
 
 def _not_run(text: str, why: str) -> Failed:

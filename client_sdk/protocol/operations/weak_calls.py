@@ -8,13 +8,14 @@ from collections.abc import Generator, Sequence
 from functools import partial
 
 from ....adts.log import Seen
-from ....adts.plain_class import BadClass, PlainClass, call_in
+from ....adts.plain_class import BadClass, PlainClass
 from ....adts.types import queue
 from ....api_specs.values import work_bytes
 from ..core.line import Line
 from ..core.log_cache import LogCache, Ran
 from ..core.rounds import Event, Expired, Task
 from ..core.values import Done, Invoke
+from ..decisions.own_transitions import result_bytes, step_stored
 from . import observe
 from .context import Machine
 
@@ -28,7 +29,7 @@ def is_weak(operation: Invoke, machine: Machine) -> bool:
 
 def look(operation: Invoke, task: Task, machine: Machine) -> Generator[float, Event, Done | None]:
     """The response from what this front end knows of the object, once a replica has shown what it knows. None where the operation changes
-    something all the same, or where a call cannot be run."""
+    something all the same, where a call cannot be run, or where the response is too large: a decision says so then."""
     name = operation.object
     cache = machine.cache_of(name)  # Held: the front end forgets what is idle and nobody holds.
     answered = yield from observe.collect(name, task, machine, machine.choice_of(name).anyone)
@@ -38,7 +39,7 @@ def look(operation: Invoke, task: Task, machine: Machine) -> Generator[float, Ev
         after, response = operation.type.run(before, operation.invocation)
     except BadClass:
         return None
-    if after != before:
+    if after != before or result_bytes(response) > machine.limits.value_bytes_max:
         return None
     condition = f"{operation.invocation.operation}/{response.condition}"
     return Done(response, condition, answered, is_weak=True)
@@ -49,15 +50,18 @@ def _state(
 ) -> Generator[float, Event, str | None]:
     """The state after all calls that are known now."""
     waiting = queue.view(cache.summary, cache.by_id())
-    new = Ran(cache.ballot, [], cache.summary.value, Line())
+    new = Ran(cache.ballot, cache.lives, [], cache.summary.value, Line())
     ran = cache.ran
-    if ran is None or ran.ballot != new.ballot or not _goes_on(ran, waiting):
+    if ran is None or (ran.ballot, ran.lives) != (new.ballot, new.lives) or not _goes_on(ran, waiting):
         ran = cache.ran = new
     run = partial(_run, operation.type, waiting, answered=answered, task=task, machine=machine)
     while len(ran.timestamps) < len(waiting):
         if ran.line.is_over:
             ran.line = Line()
-        yield from ran.line.learn(task, partial(run, ran), machine.wake)
+        try:
+            yield from ran.line.learn(task, partial(run, ran), machine.wake)
+        except Expired:
+            raise _late(answered) from None
         if not _goes_on(ran, waiting):  # Another look has run a call meanwhile that this one does not know.
             ran = new
     return ran.state
@@ -72,11 +76,14 @@ def _run(
     task: Task,
     machine: Machine,
 ) -> Generator[float, Event, None]:
-    """Run those of these calls that were not."""
+    """Run those of these calls that were not, if those that were come first among them: while this look waited for its turn, others may have run
+    calls that it does not know."""
+    if not _goes_on(ran, waiting):
+        return
     for each in waiting[len(ran.timestamps) :]:
         text = str(each.entry.value)
         yield from _turn(ran.state, text, answered, task, machine)
-        ran.state, _ = found.run(ran.state, call_in(text))
+        ran.state, _, _ = step_stored(found, ran.state, text, machine.limits)
         ran.timestamps.append(each.entry.t)
 
 
@@ -90,4 +97,8 @@ def _turn(
 ) -> Generator[float, Event, None]:
     """Looks of many callers begin in one turn of the event loop."""
     if not (yield from machine.work.wait(task, work_bytes(state or "") + work_bytes(text))):
-        raise Expired("no time was left to run the calls that are stored", answered)
+        raise _late(answered)
+
+
+def _late(answered: frozenset[str]) -> Expired:
+    return Expired("no time was left to run the calls that are stored", answered)

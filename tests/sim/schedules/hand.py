@@ -94,10 +94,10 @@ class Hand:
         """Start an operation; its outcome will be in `outcomes[name]`."""
         self.start_all(front, {name: operation})
 
-    def start_all(self, front: str, operations: dict[str, Operation]) -> None:
+    def start_all(self, front: str, operations: dict[str, Operation], within_s: float = 20.0) -> None:
         """Start operations at one moment."""
         machine = self._fronts.setdefault(front, FrontEnd(self.document, site=front, seed=len(self._fronts)))
-        numbers, effects = machine.start_all(list(operations.values()), self._now(front), 20.0)
+        numbers, effects = machine.start_all(list(operations.values()), self._now(front), within_s)
         self._names.update(zip(((front, number) for number in numbers), operations, strict=True))
         self._obey(front, effects)
 

@@ -5,6 +5,8 @@ import pytest
 from quorate.adts.log import Entry, Leased, Summary, Value
 from quorate.api_specs.messages import Collect, Collected, Row, Status
 from quorate.client_sdk.protocol.core import log_cache, log_caches
+from quorate.client_sdk.protocol.core.line import Line
+from quorate.client_sdk.protocol.core.log_cache import Ran
 from quorate.client_sdk.protocol.core.log_caches import LogCaches
 from quorate.timestamps.ballot import make_ballot
 from quorate.timestamps.timestamp import make
@@ -116,3 +118,5 @@ def test_a_weight_is_that_of_what_is_there_whatever_came_before() -> None:
     cache.drop_superseded(large)
     nothing = LogCaches(("r1",), forget=bool).of("queue/q").weight()
     assert cache.weight() - nothing == log_cache.ENTRY_BYTES + 5000
+    cache.ran = Ran(cache.ballot, cache.lives, [large], "9" * 100, Line())
+    assert cache.weight() - nothing == log_cache.ENTRY_BYTES + 5100 + log_cache.RAN_BYTES

@@ -279,3 +279,132 @@ def test_what_was_run_for_one_look_is_not_run_again_for_the_next(runs: list[str]
     assert isinstance(seen := hand.outcomes["last"], Done)
     assert seen.result == Response("Ok", ("b",))
     assert runs == ["done", "first"]
+
+
+@pytest.mark.parametrize("clears", ["looks", "another"])
+def test_what_was_run_of_an_object_that_was_forgotten_since_is_not_shown_again(clears: str) -> None:
+    """A look of before the first decision goes on from nothing decided, and so does one of after everything was forgotten."""
+    rule = ChoiceRule("tasks/*", {"Blind/Ok": (0, 2), "Call/Ok": (2, 2)}, consistency="eventual")
+    hand = Hand({}, rules=(rule,), types={"tasks": "shop:Tasks"})
+    hand.ask("f1", on_tasks("put", "a"))
+    assert hand.ask("looks", on_tasks("all")) == listed("a")
+    hand.ask(clears, on_tasks("drop"))
+    hand.carry_commits(clears, *hand.replicas)
+    hand.sleep(int((hand.document.memory_s + 1) * 1e6))
+    hand.bury("tasks/t")
+    assert hand.ask("looks", on_tasks("all")) == listed()
+
+
+@pytest.fixture
+def permits(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """So many calls may be run."""
+    left = [0]
+
+    def wait(self: work.Work, task: Task, size: int) -> Generator[float, Event, bool]:
+        while left[0] <= 0:
+            if task.is_late:
+                return False
+            yield min(task.deadline_s, task.now.mono_s + 0.1)
+        left[0] -= 1
+        return True
+
+    monkeypatch.setattr(work.Work, "wait", wait)
+    return left
+
+
+def test_who_takes_the_place_of_one_that_left_goes_on_only_from_calls_that_it_knows(
+    permits: list[int], runs: list[str]
+) -> None:
+    """It ran two calls again on a state that had them, and a third look was shown that."""
+    hand = tasks()
+    for item, replica, front in (("1", "r1", "f1"), ("3", "r2", "f2"), ("5", "r1", "f1")):
+        stored(hand, item, replica, front)
+    for name, within_s in (("one", 5.0), ("other", 6.0)):
+        hand.start_all("looks", {name: on_tasks("all")}, within_s)
+        hand.carry("looks", "r1")
+    stored(hand, "6", "r1")
+    for name, within_s, replica in (("more", 15.0, "r1"), ("most", 10.0, "r2")):
+        hand.start_all("looks", {name: on_tasks("all")}, within_s)
+        hand.carry("looks", replica)
+    hand.cancel("looks", "one")
+    permits[0] = 2
+    while permits[0]:
+        hand.sleep()
+    hand.cancel("looks", "more")
+    permits[0] = 100
+    hand.settle()
+    assert [str(hand.result(name)) for name in ("other", "most")] == [
+        str(listed("1", "5")),
+        str(listed("1", "3", "5", "6")),
+    ]
+    assert runs.count("put") <= 2 + 4 + 2
+
+
+def test_who_waits_for_what_another_look_runs_is_told_what_was_missing(permits: list[int]) -> None:
+    hand = tasks()
+    hand.ask("f1", on_tasks("put", "a"))
+    hand.start_all("f2", {name: on_tasks("all") for name in ("one", "other")})
+    hand.settle()
+    for name in ("one", "other"):
+        failed = hand.outcomes[name]
+        assert isinstance(failed, Failed)
+        assert failed.detail == "no time was left to run the calls that are stored"
+        assert failed.answered
+    assert permits == [0]
+
+
+class Text:
+    """Doubles with each call."""
+
+    blind = ("double",)
+    observing = ("length", "whole")
+
+    def __init__(self) -> None:
+        self.text = "x"
+
+    def double(self) -> None:
+        self.text += self.text
+
+    def length(self) -> int:
+        return len(self.text)
+
+    def whole(self) -> list[str]:
+        return [self.text] * 40
+
+
+TEXT = PlainClass(Text)
+
+
+@pytest.mark.parametrize(("times", "operation"), [(22, "length"), (15, "whole")])
+def test_a_state_or_an_answer_that_no_decision_may_have_is_not_shown(times: int, operation: str) -> None:
+    """25 calls made an answer of 32 MiB."""
+    choice = ChoiceRule("text/*", {"Blind/Ok": (0, 1), "Call/Ok": (3, 1)}, consistency="eventual")
+    hand = Hand({}, rules=(choice,), types={"text": "shop:Text"})
+    for number in range(times):
+        hand.start("f1", Invoke("text/t", TEXT, TEXT.call("double"), ""), f"double {number}")
+        hand.carry_until(f"double {number}", "f1", "r1")
+        hand.drop("f1")
+    hand.start("f2", Invoke("text/t", TEXT, TEXT.call(operation), ""), "look")
+    hand.settle()
+    failed = hand.outcomes["look"]
+    assert isinstance(failed, Failed)
+    assert failed.reason == "refused"
+    assert "1048576" in failed.detail
+
+
+def test_where_a_stored_call_cannot_be_run_looks_are_refused_as_decisions_are() -> None:
+    class Old:
+        blind = ("odd",)
+
+        def odd(self) -> None:
+            pass
+
+    old = PlainClass(Old)
+    hand = tasks()
+    hand.ask("f1", Invoke("tasks/t", old, old.call("odd"), ""))
+    hand.start_all("f2", {name: on_tasks("all") for name in ("one", "other")})
+    hand.settle()
+    for name in ("one", "other"):
+        failed = hand.outcomes[name]
+        assert isinstance(failed, Failed)
+        assert "quorate repair" in failed.detail
