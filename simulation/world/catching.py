@@ -208,15 +208,23 @@ def lacking(nodes: "list[ReplicaNode]") -> set[str]:
 
 
 def are_level(name: str, nodes: "list[ReplicaNode]") -> bool:
-    """Whether all hold the same of an object and of its keys, also of what nobody has marked complete, and fences keep out."""
+    """Whether all hold the same of an object and of its keys, also of what nobody has marked complete, and fences keep out, and of decisions that
+    nobody knows to be made."""
     return not any(
-        _lacking(each, source, target) or _missing(each, source, target)
+        _lacking(each, source, target)
+        or _missing(each, source, target)
+        or _accepted(each, source) != _accepted(each, target)
         for source in nodes
         for each in source.replica.store.objects()
         if each == name or each.startswith(f"{name}/")
         for target in nodes
         if source is not target
     )
+
+
+def _accepted(name: str, node: "ReplicaNode") -> Ballot:
+    state = node.replica.store.state(name)
+    return NO_BALLOT if state is None else state.accepted
 
 
 def _missing(name: str, source: "ReplicaNode", target: "ReplicaNode") -> "list[Timestamp]":

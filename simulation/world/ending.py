@@ -74,7 +74,7 @@ def level(world: "World") -> None:
 
 def agree(world: "World") -> None:
     """With eventual consistency, too, whoever looks once all is quiet is answered the same: a fresh front end, and those that remember. Not where
-    a fence keeps an entry out of a replica that nobody has marked complete: the next decision brings it."""
+    a replica lacks an entry, or a decision, that nobody has marked complete, for catch-up may not bring it: the next decision does."""
     level(world)
     world.add_observer()
     *before, fresh = (front for front in world.fronts if front.is_alive)

@@ -411,8 +411,9 @@ PLANTS: Final = (
     # Eventual consistency.
     Plant("decisions-miss-changes", weak.drop_what_decisions_depend_on, HISTORY, 40, WEAK),
     Plant("weak-answers-invented", weak.answer_what_nobody_gave, ("given",), 5, WEAK),
+    Plant("weak-as-at-first", weak.answer_as_at_first, ("all see the same",), 20, worlds="weak"),
     Plant("weak-under-a-key", weak.answer_keyed_calls_weakly, ("same answer",), 100, worlds="weak"),
-    Plant("run-over-another-state", weak.go_on_over_another_state, ("given",), 20, worlds="weak", first=516),
+    Plant("run-over-another-state", weak.go_on_over_another_state, ("given",), 20, worlds="weak", first=190),
     # Leases.
     in_leased("lease-settled-by-item", leases.settle_by_item, 25, "right course", "accepted once"),
     in_leased("lease-ends-with-its-deadline", leases.end_with_the_deadline, 25, "right course"),

@@ -48,6 +48,7 @@ CHECKS: Final = {
     "bounded": "more objects than it may",
     "kept in a crash": "forgotten in a crash",
     "given": ": nobody gave ",
+    "all see the same": "once all is quiet ",
 }
 """Each check by its short name, and words of its Violation that no other has."""
 

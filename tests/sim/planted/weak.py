@@ -40,6 +40,17 @@ def answer_what_nobody_gave() -> Planting:
     return patched(observe, weakly_read=weakly_read)
 
 
+def answer_as_at_first() -> Planting:
+    """A front end answers weak reads of a cell as it did at first."""
+    told: dict[LogCache, Done] = {}
+    right = observe.weakly_read
+
+    def weakly_read(cache: LogCache, word: str, answered: frozenset[str]) -> Done:
+        return told.setdefault(cache, right(cache, word, answered))
+
+    return patched(observe, weakly_read=weakly_read)
+
+
 def answer_keyed_calls_weakly() -> Planting:
     """A call under an idempotency key is answered by a look at one replica: nobody remembers that answer for its repeat."""
 
