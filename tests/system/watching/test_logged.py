@@ -14,7 +14,7 @@ from tests.system.guarded import GuardedCluster, new_token
 JSON: Final = {"Content-Type": "application/json"}
 SECRET: Final = "a-secret-value"
 KEY: Final = "a-secret-idempotency-key"
-TEXT: Final = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} [A-Z]+ replica=r1 [\w.]+: .*")
+TEXT: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z [A-Z]+ replica=r1 [\w.]+: .*")
 
 
 @pytest.fixture(params=["json", "text"])
