@@ -56,6 +56,13 @@ def check_quiet(world: World) -> None:
     reasons = (*LIMITS, "refused") if is_own else LIMITS
     is_bounded = is_tight or is_own or world.scenario.objects_max > 0
     expected = {f"{reason} (definite)" for reason in reasons} if is_bounded else set()
+    # More operations may carry keys than an object remembers.
+    what = world.scenario
+    if (
+        what.keyed
+        and what.fronts * what.processes * what.operations > what.document.limits.recent_decisions_max
+    ):
+        expected.add("too-many-keys (definite)")
     # More terms may be decided than are remembered: then nobody can tell of an older one.
     if summary_builder.TERMS_MAX < OPERATIONS:
         expected.add("unknown (indefinite)")

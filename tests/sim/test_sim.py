@@ -27,6 +27,7 @@ REGRESSIONS: Final = {
 LATER_REGRESSIONS: Final = {
     1010001219: "a compare-and-set passed over newer writes, for which replicas had forgotten older ones, and found nothing",
     2200002778: "none of the protocol: replicas were held to have caught up with a janitor's decision that was on its way",
+    4085041226: "none of the protocol: without any fault no operation was to be refused, though more carried keys than an object remembers",
 }
 """The same as `varied` derives them."""
 
