@@ -89,7 +89,9 @@ def _show_anomalies(specification: Specification, relation: Relation) -> None:
         f"With eventual consistency any one replica answers {', '.join(weak)}. All else stays linearizable."
     )
     out.print(anomaly_table(anomalies(specification, relation)))
-    out.print("Replicas catch up: once changes stop and all replicas are up, all of them hold the same.")
+    out.print(
+        "Replicas catch up once all are up. A change whose client ended at once may stay missing at one until the next change."
+    )
 
 
 def _searched(type_name: str, bound: Bound) -> tuple[Specification, Relation]:

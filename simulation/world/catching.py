@@ -232,20 +232,19 @@ def _missing(name: str, source: "ReplicaNode", target: "ReplicaNode") -> "list[T
     state = log.state(name)
     assert state is not None
     missing = catch_up.missing(name, [t for _, t in log.arrived(name, 0, log.arrival(), 10**6)], here)
+    # History there is not missed, though a log may keep it.
     return [t for t in missing if t > max(state.collected, state.horizon)]
 
 
 def _lacking(name: str, source: "ReplicaNode", target: "ReplicaNode") -> "list[Timestamp | Ballot]":
     log, here = source.replica.store, target.replica.store
-    missing = catch_up.missing(name, [t for _, t in log.arrived(name, 0, log.arrival(), 10**6)], here)
+    missing = _missing(name, source, target)
     told, state = log.state(name), here.state(name)
     fence = here.floor() if state is None else state.fence
     owed = [row.entry.t for row in log.wanted(name, missing) if row.complete or row.entry.t > fence]
     assert told is not None
     if state is None and target.replica.is_full(REPAIRED_PERCENT):
         return []  # It takes in no other object: what it lacks is owed once there is room.
-    # History there is not owed, though a log may keep it.
-    owed = [t for t in owed if t > max(told.collected, told.horizon)]
     committed = NO_BALLOT if state is None else state.committed
     floor = here.floor() if state is None else state.floor
     # What is accepted here is of a life that ends above the floor, by its horizon, though nobody may have told yet that it is decided (full seed

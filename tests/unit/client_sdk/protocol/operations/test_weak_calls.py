@@ -238,20 +238,27 @@ def test_what_was_run_is_kept_where_no_time_was_left_for_the_rest(
     assert runs.count("put") == 30
 
 
+@pytest.fixture
+def waited(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How much work each one wanted that waited for its turn."""
+    found: list[int] = []
+    right = work.Work.wait
+
+    def wait(self: work.Work, task: Task, size: int) -> Generator[float, Event, bool]:
+        found.append(size)
+        return (yield from right(self, task, size))
+
+    monkeypatch.setattr(work.Work, "wait", wait)
+    return found
+
+
 def test_looks_of_many_at_a_large_state_are_not_all_run_in_one_turn(
-    monkeypatch: pytest.MonkeyPatch, runs: list[str]
+    waited: list[int], runs: list[str]
 ) -> None:
     """512 at a state of 226 kB held the event loop for 2.7 s."""
     hand = tasks()
     hand.ask("f1", on_tasks("push", "x" * 1000))
-    waited: list[int] = []
-    right = work.Work.wait
-
-    def wait(self: work.Work, task: Task, size: int) -> Generator[float, Event, bool]:
-        waited.append(size)
-        return (yield from right(self, task, size))
-
-    monkeypatch.setattr(work.Work, "wait", wait)
+    waited.clear()
     hand.start_all("f2", {f"look {number}": on_tasks("first") for number in range(3)})
     hand.settle()
     assert runs.count("first") == 3
@@ -445,19 +452,12 @@ def test_what_was_run_counts_as_memory_of_the_front_end() -> None:
     assert hand.cache("f2", "text/t").taken - before > 2**14
 
 
-def test_to_go_through_a_long_log_is_work_of_a_turn(monkeypatch: pytest.MonkeyPatch, runs: list[str]) -> None:
+def test_to_go_through_a_long_log_is_work_of_a_turn(waited: list[int], runs: list[str]) -> None:
     """512 looks at 4,000 entries held the event loop for half a second."""
     hand = tasks()
     for number in range(9):
         hand.ask("f1", on_tasks("put", f"{number}"))
-    waited: list[int] = []
-    right = work.Work.wait
-
-    def wait(self: work.Work, task: Task, size: int) -> Generator[float, Event, bool]:
-        waited.append(size)
-        return (yield from right(self, task, size))
-
-    monkeypatch.setattr(work.Work, "wait", wait)
+    waited.clear()
     hand.ask("f2", on_tasks("first"))
     assert waited[0] == 9 * ENTRY_WORK
     assert len(waited) == 1 + 9 + 1
