@@ -17,6 +17,7 @@ from typing import Final, NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
+from ...adts.log import Entry
 from ...api_specs.limits import Limits
 from ...api_specs.messages import (
     Append,
@@ -37,6 +38,11 @@ from ...timestamps.clock import Now
 from ...timestamps.timestamp import Timestamp
 from .log import Effect, Log, ObjectState, PutRows, PutState
 
+OVERDUE_PASSES: Final = 4
+"""An entry that has waited for so many passes is not about to be marked by its client; it may never be complete, and is overdue again after as
+many passes as it has waited, but"""
+AGAIN_PASSES_MAX: Final = 32
+"""at most so many."""
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
 WAITING_MAX: Final = 10_000
@@ -65,6 +71,13 @@ class _Behind(NamedTuple):
     is_due: bool = False
 
 
+class _Waiting(NamedTuple):
+    """Since which pass an entry has waited, and in which one it is overdue."""
+
+    since: int
+    due: int
+
+
 _NOT_BEHIND: Final = _Behind(NO_BALLOT, 0)
 
 
@@ -86,7 +99,8 @@ class Progress:
         """What the pass began after."""
         self._is_cut = False
         """Whether the pass found more than is remembered: then the next one looks at all of it again."""
-        self._waiting: dict[tuple[str, Timestamp], None] = {}
+        self._passes = 0
+        self._waiting: dict[tuple[str, Timestamp], _Waiting] = {}
         """Entries that could not be installed: below the fence and not marked complete, say."""
         self._behind: dict[str, _Behind] = {}
         """By object: what was committed there and not here."""
@@ -111,6 +125,7 @@ class Progress:
         """Begin a pass, up to what was the latest change when the pass before ended."""
         self._upto, self._place, self._below = self.latest, 0, 0
         self._began, self._is_cut = self.since, False
+        self._passes += 1
         self._behind = {name: each._replace(is_due=True) for name, each in self._behind.items()}
 
     def request(self, limit: int) -> Changes:
@@ -156,8 +171,8 @@ class Progress:
         by_object: dict[str, list[Timestamp]] = {}
         for name, t in self._waiting:
             by_object.setdefault(name, []).append(t)
-        self._waiting.clear()
         left = {name: missing(name, entries, log) for name, entries in by_object.items()}
+        self._waiting = {(name, t): self._waiting[name, t] for name, entries in left.items() for t in entries}
         self._behind = {
             name: each for name, each in self._behind.items() if _state(name, log).committed < each.ballot
         }
@@ -171,7 +186,9 @@ class Progress:
     def wait_for(self, lack: Lack) -> None:
         """It is not here yet; the next pass asks again."""
         for t in lack.entries:
-            self._remember(self._waiting, (lack.object, t), None)
+            key = lack.object, t
+            begun = _Waiting(self._passes, self._passes + OVERDUE_PASSES)
+            self._remember(self._waiting, key, self._waiting.get(key, begun))
 
     def _remember(self, where: dict[_Key, _Value], key: _Key, value: _Value) -> None:
         if key in where or len(where) < WAITING_MAX:
@@ -196,6 +213,20 @@ class Progress:
         again = Lack(lack.object, rest)
         self.wait_for(again)
         return again
+
+    def overdue(self, lack: Lack, told: Collected) -> tuple[Entry, ...]:
+        """What was told, could not be installed, and has waited for so long that nobody will mark it complete any more: it is to be found out whether
+        it is."""
+        found = []
+        for row in told.rows:
+            key = lack.object, row.entry.t
+            waiting = self._waiting.get(key)
+            if waiting is None or row.complete or self._passes < waiting.due:
+                continue
+            found.append(row.entry)
+            again = min(self._passes - waiting.since, AGAIN_PASSES_MAX)
+            self._waiting[key] = waiting._replace(due=self._passes + again)
+        return tuple(found)
 
 
 def resumed(since: int) -> Progress:

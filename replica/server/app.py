@@ -6,7 +6,7 @@ Owns how the parts are put together and how errors of the framework become probl
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import cache, partial
 from typing import Any, Final
 
@@ -52,9 +52,7 @@ from ..service.member import Member
 from ..service.own_types import load
 from ..telemetry.metrics import Metrics
 from ..telemetry.metrics_api import metrics_router
-from ..upkeep.announcer import Watch
-from ..upkeep.catching_up import CatchingUp
-from ..upkeep.janitor import Janitor
+from ..upkeep.upkeep import Upkeep
 from .direct import Direct
 from .shutdown import Shutdown
 
@@ -76,6 +74,7 @@ _ROUTERS: Final = (
 
 Connect = Callable[[Member], Driver]
 """Makes the embedded front end of a member, on the event loop that it will live on."""
+Beside = Callable[[], Coroutine[Any, Any, None]]
 
 
 class ReplicaApp(FastAPI):
@@ -124,9 +123,9 @@ def create_app(
     access: Access | None = None,
     hosts: AllowedHosts | None = None,
     tls: ClientTls = SYSTEM_TRUST,
-    beside: Callable[[], Coroutine[Any, Any, None]] | None = None,
+    beside: Beside | None = None,
 ) -> ReplicaApp:
-    """The application that answers for `member`; its lifespan runs the front end and the janitor, and closes both and
+    """The application that answers for `member`; its lifespan runs the front end and the upkeep, and closes both and
     the member.
 
     `access` says whom it lets in (left out: who sends `token`, or anyone without one), `hosts` which Host may be named,
@@ -140,34 +139,12 @@ def create_app(
     types = load(member.document.own_types)
     copies = Copies(member)
 
-    @asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        app.state.scan = scan = ClusterScan(member, access.own_token, tls)
-        operations.front_end = front_end = connect(member)
-        app.shutdown.janitor = janitor = Janitor(member, front_end)
-        others = [to_others(member, access.own_token, tls) for _ in range(2)]
-        upkeep = (Watch(member, others[0]), CatchingUp(member, others[1]), janitor)
-        for each in upkeep:
-            each.start()
-        running = None if beside is None else asyncio.create_task(beside(), name="quorate-beside")
-        try:
-            yield
-        finally:
-            if running is not None:
-                running.cancel()
-            app.shutdown.begin()
-            app.state.scan = None
-            for end in (
-                scan.aclose,
-                *(each.stop for each in reversed(upkeep)),
-                front_end.aclose,
-                metrics.aclose,
-            ):
-                await end()
-            await asyncio.to_thread(member.close)
-
     app = ReplicaApp(
-        title="Quorate", version=API_VERSION, lifespan=lifespan, openapi_url=None, redirect_slashes=False
+        title="Quorate",
+        version=API_VERSION,
+        lifespan=_lifespan(connect, tls, beside),
+        openapi_url=None,
+        redirect_slashes=False,
     )
     app.traffic = traffic
     parts: dict[Part, Any] = {
@@ -186,6 +163,33 @@ def create_app(
     app.shutdown = Shutdown(member, traffic, operations, copies)
     _handle_errors(app)
     return app
+
+
+def _lifespan(
+    connect: Connect, tls: ClientTls, beside: Beside | None
+) -> Callable[[ReplicaApp], AbstractAsyncContextManager[None]]:
+    """What runs from the start of an application to its end."""
+
+    @asynccontextmanager
+    async def lifespan(app: ReplicaApp) -> AsyncIterator[None]:
+        member, own_token = app.state.member, app.state.access.own_token
+        app.state.scan = scan = ClusterScan(member, own_token, tls)
+        app.state.operations.front_end = front_end = connect(member)
+        app.shutdown.upkeep = upkeep = Upkeep(member, front_end, lambda: to_others(member, own_token, tls))
+        upkeep.start()
+        running = None if beside is None else asyncio.create_task(beside(), name="quorate-beside")
+        try:
+            yield
+        finally:
+            if running is not None:
+                running.cancel()
+            app.shutdown.begin()
+            app.state.scan = None
+            for end in (scan.aclose, upkeep.stop, front_end.aclose, app.state.metrics.aclose):
+                await end()
+            await asyncio.to_thread(member.close)
+
+    return lifespan
 
 
 def _routes(

@@ -24,7 +24,7 @@ from ..api.operations import Operations
 from ..http.traffic import Traffic
 from ..service.copying import Copies
 from ..service.member import Member
-from ..upkeep.janitor import Janitor
+from ..upkeep.upkeep import Upkeep
 from .accepting import AcceptLoop
 from .systemd import tell_ready
 
@@ -48,8 +48,8 @@ class Shutdown:
         self._traffic: Final = traffic
         self._operations: Final = operations
         self._copies: Final = copies
-        self.janitor: Janitor | None = None
-        """The one that uses the front end, once both run."""
+        self.upkeep: Upkeep | None = None
+        """What uses the front end, once both run."""
 
     def begin(self) -> None:
         """From now on the replica says that it is not ready, refuses requests, and hurries those that wait for items."""
@@ -69,8 +69,8 @@ class Shutdown:
                 )
                 break
             await asyncio.sleep(_LOOK_S)
-        if self.janitor is not None:  # It would take a closed front end for an error.
-            await self.janitor.stop()
+        if self.upkeep is not None:
+            await self.upkeep.stop()
         if self._operations.front_end is not None:
             await self._operations.front_end.aclose()
 

@@ -44,8 +44,9 @@ from .usage import StoreUse
 class Store:
     """The real twin of `quorate.replica.protocol.log.Log`, which says what most of its methods answer, and the writer of its effects.
 
-    Raises StorageFailed from any method; the caller must then `rollback`. `collected` (up to where), `ended` and `promised` name
-    the objects that got history, a deletion, or promises alone, in transactions since the janitor last emptied them.
+    Raises StorageFailed from any method; the caller must then `rollback`. `collected` (up to where), `ended`, `promised` and
+    `undecided` name the objects that got history, a deletion, promises alone, or an accept without its commit, in transactions since upkeep last
+    emptied them.
     """
 
     def __init__(self, opened: Database) -> None:
@@ -57,9 +58,11 @@ class Store:
         self._collected: dict[str, Timestamp] = {}
         self._ended: dict[str, None] = {}
         self._promised: dict[str, None] = {}
+        self._undecided: dict[str, None] = {}
         self.collected: dict[str, Timestamp] = {}
         self.ended: dict[str, None] = {}
         self.promised: dict[str, None] = {}
+        self.undecided: dict[str, None] = {}
         self.rows_put, self.rollbacks = 0, 0
         """Log entries that were put since it was opened, and transactions that were undone."""
         self.others: Final = AboutOthers(opened)
@@ -200,7 +203,9 @@ class Store:
         """Objects numbered above `after`, in that order; the numbers mean nothing else."""
         self._flush()
         found = self._database.all(statements.STATES, (after, limit))
-        return [(number, state_of(number, name, blob)) for number, name, blob in found]
+        states = [(number, state_of(number, name, blob)) for number, name, blob in found]
+        self.undecided.update({state.name: None for _, state in states if state.accepted > state.committed})
+        return states
 
     def _object(self, name: str) -> CachedObject:
         if (here := self._objects.get(name)) is not None:
@@ -296,6 +301,8 @@ class Store:
             self._ended[state.name] = None
         if holds_promises_alone(state) and here.newest == ZERO:
             self._promised[state.name] = None
+        if state.accepted > state.committed:
+            self._undecided[state.name] = None
         here.state = state
         self._states[state.name] = (here, state)
         summary = state.summary
@@ -389,6 +396,7 @@ class Store:
             (self._collected, self.collected),
             (self._ended, self.ended),
             (self._promised, self.promised),
+            (self._undecided, self.undecided),
         )
         for noted, told in passed_on:
             if noted:
@@ -405,7 +413,7 @@ class Store:
         """Undo everything since the last commit, and trust no cache."""
         self.rollbacks += 1
         self._rows, self._marks, self._states = [], {}, {}
-        self._collected, self._ended, self._promised = {}, {}, {}
+        self._collected, self._ended, self._promised, self._undecided = {}, {}, {}, {}
         self._objects.clear()
         self.held.rollback()  # What is in memory first: the database may fail.
         self._database.rollback()

@@ -28,6 +28,10 @@ class Background:
         self._troubles: Final = Troubles(log, logging.WARNING)
         self._tasks: Final[list[asyncio.Task[None]]] = []
 
+    def start(self) -> None:
+        """Begin, on the running event loop."""
+        raise NotImplementedError
+
     def _begin(self, work: Coroutine[Any, Any, None], name: str) -> None:
         self._tasks.append(asyncio.create_task(work, name=name))
 

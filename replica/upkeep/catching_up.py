@@ -7,15 +7,15 @@ Owns the rhythm: when it asks, how much at a time, how long it rests in between.
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Final
+from typing import Final, Protocol
 
 from ...adts.log import Entry
 from ...api_specs.messages import Batch, Changed, Collect, Collected, Reply, Request
 from ...api_specs.values import text_bytes
-from ...client_sdk.protocol.core.values import Unanswered
+from ...client_sdk.protocol.core.values import Failed, Outcome, ReadRepair, Unanswered
 from ...client_sdk.transport.ports import Transport
 from ...timestamps.clock import Now
 from ..protocol.catch_up import Lack, Progress, install, is_timely, resumed
@@ -30,6 +30,8 @@ PAGE: Final = 1000
 """Changes looked at in one question."""
 FETCHED_MAX: Final = 16
 """Objects asked for in one message: each answer may bring a page of payloads."""
+REPAIR_S: Final = 2.0
+"""To find out whether entries are complete that nobody has marked."""
 REST_BUSY: Final = 50
 """While callers are served and nothing is missing, a look that took a while rests so many times as long: two per cent."""
 REST_BEHIND: Final = 2
@@ -38,13 +40,21 @@ REST_BEHIND: Final = 2
 _log = logging.getLogger(__name__)
 
 
+class FrontEnd(Protocol):
+    """The part of the embedded front end that is used."""
+
+    async def run(self, operation: ReadRepair, deadline_s: float) -> Outcome:
+        """The outcome of `operation`."""
+
+
 class CatchingUp(Background):
     """Works for one member until `stop`, or until it must not vote; `others` is the way to the other replicas."""
 
-    def __init__(self, member: Member, others: Transport) -> None:
+    def __init__(self, member: Member, others: Transport, front_end: FrontEnd) -> None:
         super().__init__(_log)
         self._member: Final = member
         self._others: Final = others
+        self._front_end: Final = front_end
         self._progress: Final[dict[str, tuple[str, Progress]]] = {}
         """By other replica: the store that was looked at, and how far."""
 
@@ -128,7 +138,7 @@ class CatchingUp(Background):
 
     async def _fetch(self, other: str, lacking: Sequence[Lack]) -> None:
         """Get what is missing, and install it, some at a time."""
-        waiting = list(lacking)
+        waiting, may_repair = list(lacking), True
         for lack in waiting:
             self._progress[other][1].wait_for(lack)
         self._tell_lag(other)  # Also where nothing can be got now.
@@ -136,8 +146,19 @@ class CatchingUp(Background):
             some, waiting = waiting[:FETCHED_MAX], waiting[FETCHED_MAX:]
             asked, asked_at = await self._member.run(partial(_requests, some)), self._member.now()
             replies = await self._ask(other, asked)
-            step = partial(self._installed, other=other, asked=some, asked_at=asked_at, replies=replies)
+            overdue: dict[str, tuple[Entry, ...]] = {}
+            step = partial(
+                self._installed, other=other, asked=some, asked_at=asked_at, replies=replies, overdue=overdue
+            )
             waiting += await self._go_on(other, step)
+            if overdue and may_repair:
+                may_repair = await self._repair(overdue)
+
+    async def _repair(self, overdue: Mapping[str, tuple[Entry, ...]]) -> bool:
+        """Find out whether these entries are complete; False where that cannot be found out now: a later pass asks again."""
+        asked = (ReadRepair(name, entries) for name, entries in overdue.items())
+        outcomes = await asyncio.gather(*(self._front_end.run(each, REPAIR_S) for each in asked))
+        return not any(isinstance(each, Failed) for each in outcomes)
 
     def _installed(
         self,
@@ -148,8 +169,10 @@ class CatchingUp(Background):
         asked: Sequence[Lack],
         asked_at: Now,
         replies: Sequence[Reply],
+        overdue: dict[str, tuple[Entry, ...]],
     ) -> list[Lack]:
-        """Install what was told; what is still to be asked for. A reply to a batch that asks for much is cut off."""
+        """Install what was told; what is still to be asked for. A reply to a batch that asks for much is cut off. What nobody marks complete goes
+        to `overdue`."""
         if not is_timely(asked_at, self._member.now(), self._member.document.limits):
             return list(asked)
         left = list(asked[len(replies) :])
@@ -158,6 +181,8 @@ class CatchingUp(Background):
                 self._install(log, other, lack, told)
                 if (rest := progress.settle(lack, told, log)) is not None:
                     left.append(rest)
+                if entries := progress.overdue(lack, told):
+                    overdue[lack.object] = entries
         return left
 
     def _install(self, store: Store, other: str, lack: Lack, told: Collected) -> None:

@@ -6,13 +6,16 @@ Owns when it asks, on its way over the same network. It must not know what may b
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from ...adts.specification import Kind
+from ...adts.types.catalogue import adt_of, is_overwritten
+from ...api_specs.cluster import ClusterDocument
 from ...api_specs.messages import Batch, Changed, Changes, Collected, Reply, Request
 from ...replica.protocol import catch_up
 from ...replica.protocol.capacity import DECIDED_PERCENT, REPAIRED_PERCENT
 from ...replica.protocol.catch_up import Lack, Progress
 from ...replica.protocol.log import Effect, Log, PutRows, PutState
 from ...timestamps.ballot import NO_BALLOT, Ballot, term_of
-from ...timestamps.timestamp import Timestamp
+from ...timestamps.timestamp import ZERO, Timestamp
 from ..violation import Violation
 
 if TYPE_CHECKING:
@@ -21,6 +24,8 @@ if TYPE_CHECKING:
 
 EVERY_US: Final = 50_000
 PAGE: Final = 5
+_NO_PASSES: Final = {"_passes": 0}
+"""Left out where progress is compared: the number of passes."""
 SILENT_US: Final = 1_000_000
 """A pass that has not ended by then has lost a message; another one begins. Once all is healed, this is also how often one
 begins that would do what the one before has done."""
@@ -102,7 +107,7 @@ class CatchingUp:
     def _end(self, other: "ReplicaNode", progress: Progress) -> None:
         ended = self._under_way.pop(other.id)
         self._idle.pop(other.id, None)
-        if vars(progress) == vars(ended.progress):
+        if vars(progress) | _NO_PASSES == vars(ended.progress) | _NO_PASSES:
             self._idle[other.id] = ended
         self._keep(other, progress)
 
@@ -120,6 +125,8 @@ class CatchingUp:
             self._install(lack, told)
             if (rest := progress.settle(lack, told, self._node.replica.store)) is not None:
                 self._fetch(other, progress, rest)
+            if entries := progress.overdue(lack, told):
+                self._node.repairing.entries(lack.object, entries)
             unanswered.remove(lack)
             if unanswered is self._unanswered[other.id]:
                 self._keep(other, progress)
@@ -222,9 +229,41 @@ def are_level(name: str, nodes: "list[ReplicaNode]") -> bool:
     )
 
 
+def unfinished(nodes: "list[ReplicaNode]", document: ClusterDocument) -> set[str]:
+    """What a final quorum of these holds, so that it is done, and nobody who holds it knows so: decisions, and entries that one of them lacks."""
+    found = set()
+    for name in sorted({name for node in nodes for name in node.replica.store.objects()}):
+        choice = document.choice_of(name)
+        for t in _missing_somewhere(name, nodes):
+            holders = {node.id for node in nodes if node.replica.store.stored(name, [t])}
+            if choice.final_of_kind(Kind.BLIND).is_met_by(holders):
+                found.add(f"{name}: {t} is complete, and not at all replicas")
+        for ballot in {_accepted(name, node) for node in nodes} - {NO_BALLOT}:
+            holders = {node.id for node in nodes if _accepted(name, node) == ballot}
+            is_known = all(_committed(name, node) == ballot for node in nodes if node.id in holders)
+            if choice.final_of_kind(Kind.DECIDE).is_met_by(holders) and not is_known:
+                found.add(f"{name}: {ballot} is decided, and not all who accepted it know so")
+    return found
+
+
+def _missing_somewhere(name: str, nodes: "list[ReplicaNode]") -> set[Timestamp]:
+    """Entries that one holds and another one lacks. Below a complete one of what is overwritten all is history, though a log may keep it."""
+    holding = [node for node in nodes if node.replica.store.state(name) is not None]
+    rows = [row for node in holding for row in node.replica.store.rows(name, ZERO, 10**6) if row.complete]
+    history = max((row.entry.t for row in rows), default=ZERO) if is_overwritten(adt_of(name)) else ZERO
+    return {
+        t for source in holding for target in nodes for t in _missing(name, source, target) if t > history
+    }
+
+
 def _accepted(name: str, node: "ReplicaNode") -> Ballot:
     state = node.replica.store.state(name)
     return NO_BALLOT if state is None else state.accepted
+
+
+def _committed(name: str, node: "ReplicaNode") -> Ballot:
+    state = node.replica.store.state(name)
+    return NO_BALLOT if state is None else state.committed
 
 
 def _missing(name: str, source: "ReplicaNode", target: "ReplicaNode") -> "list[Timestamp]":

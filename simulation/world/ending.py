@@ -33,7 +33,7 @@ from ...gc.pruning import AGAIN, ended_here, promised_upto
 from ...replica.protocol.capacity import REPAIRED_PERCENT
 from ..scenarios.scenario import KEYS
 from ..violation import Violation
-from .catching import EVERY_US, are_level, lacking
+from .catching import EVERY_US, are_level, lacking, unfinished
 
 if TYPE_CHECKING:
     from .world import World
@@ -44,6 +44,9 @@ TELL_EVERY_US: Final = 200_000
 STRAYS_US: Final = 12_000_000
 """By then all that was under way when everything healed has arrived: the heaviest tail on a slow link, and again."""
 LEVEL_PASSES: Final = 6
+REPAIR_ROUND_US: Final = 1_000_000
+REPAIR_ROUNDS: Final = 40
+"""More than it takes until what waits is asked for, found to be done, and brought."""
 LEASE_S: Final = 1.0
 LEASE_ROUND_US: Final = 1_000_000
 LEASE_ROUNDS: Final = 40
@@ -73,9 +76,10 @@ def level(world: "World") -> None:
 
 
 def agree(world: "World") -> None:
-    """With eventual consistency, too, whoever looks once all is quiet is answered the same: a fresh front end, and those that remember. Not where
-    a replica lacks an entry, or a decision, that nobody has marked complete, for catch-up may not bring it: the next decision does."""
+    """With eventual consistency, too, whoever looks once all is quiet is answered the same: a fresh front end, and those that remember. What was
+    done all replicas hold by then, also where nobody has told that it is complete; not what was never done whole, which the next decision ends."""
     level(world)
+    _repair(world)
     world.add_observer()
     *before, fresh = (front for front in world.fronts if front.is_alive)
     for operation in _looks(world):
@@ -86,6 +90,19 @@ def agree(world: "World") -> None:
                 raise Violation(
                     f"once all is quiet {operation} is answered with {results[0]} at a fresh front end, and with {result} at {front.name}"
                 )
+
+
+def _repair(world: "World") -> None:
+    """Each replica's front end finishes what clients left that vanished, and catch-up brings it."""
+    nodes = list(world.replicas.values())
+    for node in nodes:
+        world.embed(node)
+    for _ in range(REPAIR_ROUNDS):
+        for node in nodes:
+            node.repairing.round()
+        world.pass_time(REPAIR_ROUND_US)
+    if left := unfinished(nodes, world.document) | lacking(nodes):
+        raise Violation(min(left))
 
 
 def _looks(world: "World") -> Iterator[Operation]:

@@ -30,6 +30,7 @@ from .clocks import WALL_US_START, SteadyClock, WallClock
 from .exchange import Begun, Exchange
 from .in_memory import InMemoryReplica
 from .janitor import Janitor
+from .repairing import Repairing
 from .showing import shown, shown_answer
 from .surroundings import Stoppable, Surroundings
 from .watch import Watch
@@ -61,7 +62,7 @@ class ReplicaNode(Stoppable):
         self.watch = watch
         self.catching_up: CatchingUp | None = None
         self._open: list[tuple[Exchange, BatchReply]] = []
-        self._janitor = Janitor(self)
+        self._janitor, self.repairing = Janitor(self), Repairing(self)
         self.asks = self._no_asks()
 
     def _no_asks(self) -> AtMostOnce:
@@ -91,7 +92,7 @@ class ReplicaNode(Stoppable):
             self.watch.restarted(self.replica)
             if self.catching_up is not None:
                 self.catching_up.restarted()
-            self._janitor, self.asks = Janitor(self), self._no_asks()
+            self._janitor, self.repairing, self.asks = Janitor(self), Repairing(self), self._no_asks()
             self.is_up = True
             self.world.trace(self.id, lambda: "restart")
 
@@ -137,6 +138,7 @@ class ReplicaNode(Stoppable):
         """A round of the janitor, as the server has one now and then."""
         if self.is_up and not self._open and not self.is_stopped:
             self._janitor.round()
+            self.repairing.round()
 
     def receive(self, exchange: Exchange) -> None:
         """A batch arrives."""

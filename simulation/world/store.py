@@ -64,9 +64,10 @@ class MemoryStore:
         self.version = 0
         """Another number after each change of an object or a log."""
         self.collected: dict[str, Timestamp] = {}
-        """Up to where logs became history, and objects that got a deletion, or promises alone, for the janitor's waiting list."""
+        """Up to where logs became history, and objects that got a deletion, promises alone, or an accept without its commit, for upkeep."""
         self.ended: dict[str, None] = {}
         self.promised: dict[str, None] = {}
+        self.undecided: dict[str, None] = {}
 
     @property
     def clock(self) -> Timestamp:
@@ -340,6 +341,8 @@ class MemoryStore:
             self.ended[name] = None
         if state is not None and holds_promises_alone(state) and not found.rows:
             self.promised[name] = None
+        if state is not None and state.accepted > state.committed:
+            self.undecided[name] = None
 
         def undo() -> None:
             found.state = before

@@ -276,6 +276,11 @@ class World:
         self._run_until_done([process])
         return process.outcome
 
+    def embed(self, node: ReplicaNode) -> None:
+        """See to it that a front end is embedded in the replica, as one is in each that is served."""
+        if node.front is None:
+            self._add_front(0, 0, node)
+
     def add_observer(self) -> None:
         """A fresh front end without callers: `ask` is answered by it."""
         self._add_front(0, 0)

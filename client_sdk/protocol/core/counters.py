@@ -27,6 +27,7 @@ from .values import (
     QueueSize,
     Read,
     ReadLeases,
+    ReadRepair,
     Repair,
     Serve,
     Settle,
@@ -48,6 +49,7 @@ _NAMES: Final[Mapping[type[Operation], str]] = {
     PutIfAbsent: "PutIfAbsent",
     Items: "Items",
     CollectTombstone: "Collect",
+    ReadRepair: "ReadRepair",
     Repair: "Repair",
     Serve: "Serve",
 }

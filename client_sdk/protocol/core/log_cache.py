@@ -5,7 +5,7 @@ inside the window that the log cache knows of that replica's log. Knowledge of d
 lower end of all windows.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from functools import lru_cache
 from heapq import nsmallest
@@ -19,6 +19,7 @@ from ....api_specs.messages import (
     Aged,
     Appended,
     Changed,
+    Collect,
     Collected,
     Committed,
     Refused,
@@ -335,6 +336,21 @@ class LogCache:
             self.after = horizon
             for timestamp in [t for t in self.seen if t <= horizon]:
                 del self.seen[timestamp]
+
+
+def shown_together(name: str, votes: Mapping[str, int], replies: Mapping[str, Reply]) -> LogCache:
+    """What these replies show together.
+
+    They are taken in twice where one replica's floor made the log cache drop what others showed before. That is right for
+    what was known before these replies, which the floor may have ended; not for the replies themselves.
+    """
+    cache, request = LogCache(name, votes), Collect(name)
+    for replica, reply in replies.items():
+        cache.absorb(replica, "", request, reply)
+    if cache.lives:
+        for replica, reply in replies.items():
+            cache.absorb(replica, "", request, reply)
+    return cache
 
 
 def _hold(found: Seen, replica: str) -> None:

@@ -4,7 +4,7 @@ from typing import Any, Final, Literal
 
 from msgspec import Struct
 
-from ....adts.log import Dead, Leased, Value
+from ....adts.log import Dead, Entry, Leased, Value
 from ....adts.plain_class import PlainClass
 from ....adts.specification import EventClass, Invocation
 from ....adts.times import Times
@@ -174,6 +174,14 @@ class CollectTombstone(Struct, frozen=True):
     object: str
 
 
+class ReadRepair(Struct, frozen=True):
+    """See to it that all replicas come to hold what is done of an object, and what some of them do not know to be done: these `entries`, or,
+    without any, what was accepted last. Result: None."""
+
+    object: str
+    entries: tuple[Entry, ...] = ()
+
+
 YOUNG: Final = "Collect/Young"
 """The event class of what came to nothing and was kept because not all replicas have held it for the retry window yet."""
 
@@ -209,6 +217,7 @@ Operation = (
     | Invoke
     | Items
     | CollectTombstone
+    | ReadRepair
     | Repair
     | Serve
 )

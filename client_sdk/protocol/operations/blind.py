@@ -171,12 +171,15 @@ class Blind:
         yield from self._free(attempts)
         return (yield from self._all_stored(attempts, "again"))
 
-    def write_back(self, entry: Entry) -> Generator[float, Event, bool]:
-        """Store a reader's entry at a final quorum, as it is; False when fences stand in the way."""
-        self._machine.count("entries written back")
-        attempt = Attempt(entry)
-        yield from self._append([attempt], "repair")
-        return attempt.is_done
+    def write_back(self, *entries: Entry) -> Generator[float, Event, tuple[Timestamp, ...]]:
+        """Store a reader's entries at a final quorum, as they are, and let it be known; which of them, for fences may stand in the way."""
+        for _ in entries:
+            self._machine.count("entries written back")
+        attempts = list(map(Attempt, entries))
+        yield from self._append(attempts, "repair")
+        stored = tuple(attempt.entry.t for attempt in attempts if attempt.is_done)
+        tell_complete(self._name, stored, self._machine)
+        return stored
 
     def learn_order(self) -> Generator[float, Event, None]:
         """Look for what the object holds where the order must come from a quorum, or read the replicas' clocks where ours has

@@ -1,4 +1,4 @@
-"""Operations that observe: read, size, items; and burying, which observes everywhere before it forgets. Pure.
+"""Operations that observe: read and items. Pure.
 
 An answer must rest on what is known to be stored by a final quorum, or a later one may go back in time; what is not known
 to be is written back first (DESIGN, "Observe").
@@ -12,30 +12,18 @@ from typing import Final
 from ....adts import cell
 from ....adts.log import Value
 from ....adts.specification import Kind
-from ....adts.types.catalogue import adt_of, is_overwritten
-from ....api_specs.messages import (
-    Collect,
-    Collected,
-    Commit,
-    Committed,
-    Reply,
-    Scan,
-    Scanned,
-    Window,
-)
+from ....api_specs.messages import Collect, Collected, Scan, Scanned
 from ....api_specs.weights import weight
-from ....gc.collection import ended_at
 from ....quorums.choices.choice import QuorumChoice
 from ....quorums.systems.tally import Quorum
-from ....timestamps.ballot import NO_BALLOT, term_of
 from ....timestamps.timestamp import INFINITY, ZERO, Timestamp
-from ..core.log_cache import LogCache
+from ..core.log_cache import LogCache, shown_together
 from ..core.rounds import SOON_S, Event, Expired, Gathering, Task
-from ..core.values import YOUNG, CollectTombstone, Done, Items, Read
+from ..core.values import Done, Items, Read
 from ..decisions.read_window import CELL_ROWS
-from ..decisions.transitions import ConfirmCommand, FoldCommand
+from ..decisions.transitions import ConfirmCommand
 from .blind import Blind
-from .context import Machine, OutcomeSteps, decide, pause, tell_complete, wait_until_passed
+from .context import Machine, OutcomeSteps, decide, pause, wait_until_passed
 
 Version = tuple[Timestamp, Value | None]
 
@@ -203,10 +191,8 @@ def _settled(cache: LogCache, task: Task, machine: Machine) -> Generator[float, 
     timestamp, value, source = cell.current(cache.summary, cache.by_id())
     if source is None:
         return None
-    if (yield from Blind(name, task, machine).write_back(source.entry)):
-        tell_complete(name, (timestamp,), machine)
-        return timestamp, value
-    return None
+    stored = yield from Blind(name, task, machine).write_back(source.entry)
+    return (timestamp, value) if stored else None
 
 
 def items(operation: Items, task: Task, machine: Machine) -> OutcomeSteps:
@@ -347,7 +333,7 @@ def _judged(
             if task.is_late:
                 raise Expired("no time was left to look through what the replicas have shown", shown)
         replies = {replica: keys.pop(name) for replica, keys in shown.items() if name in keys}
-        found[name] = _settled_cell(_cache_of(name, choice, replies), choice)
+        found[name] = _settled_cell(shown_together(name, choice.votes, replies), choice)
     return found
 
 
@@ -361,127 +347,9 @@ def _check_size(prefix: str, shown_bytes: int, machine: Machine) -> None:
         raise Expired(detail, is_refused=True, limit="listing-too-large")
 
 
-def _cache_of(name: str, choice: QuorumChoice, replies: Mapping[str, Reply]) -> LogCache:
-    """What these replies show together.
-
-    They are taken in twice where one replica's floor made the log cache drop what others showed before. That is right for
-    what was known before these replies, which the floor may have ended; not for the replies themselves.
-    """
-    cache, request = LogCache(name, choice.votes), Collect(name)
-    for replica, reply in replies.items():
-        cache.absorb(replica, "", request, reply)
-    if cache.lives:
-        for replica, reply in replies.items():
-            cache.absorb(replica, "", request, reply)
-    return cache
-
-
 def _settled_cell(cache: LogCache, choice: QuorumChoice) -> tuple[Version, bool]:
     cache.check_decided(choice.final_of_kind(Kind.DECIDE))
     timestamp, value, source = cell.current(cache.summary, cache.by_id())
     if source is None:
         return (timestamp, value), cache.is_decided
     return (timestamp, value), cache.is_complete(source, choice.final_of_kind(Kind.BLIND))
-
-
-def collect_tombstone(operation: CollectTombstone, task: Task, machine: Machine) -> OutcomeSteps:
-    """Forget what came to nothing everywhere, once every replica of the cluster has held that decision for the retry window (DESIGN,
-    "Forgetting"); else see to it that they hold it: then the next try will do, a window later. Collect/Young says that only time is
-    missing."""
-    name = operation.object
-    settling = FoldCommand(forgets=True) if is_overwritten(adt_of(name)) else ConfirmCommand(forgets=True)
-    votes = machine.choice_of(name).votes
-    everyone = frozenset(votes)
-    kept, young = Done(False, "Collect/Kept", everyone), Done(False, YOUNG, everyone)
-    replies, cache, ended = yield from _look_everywhere(name, task, machine)
-    if not all(map(is_whole, replies.values())):
-        # Nobody told what is complete, and the newest is not shown: once it is decided, and known to be, all below is history.
-        yield from decide(name, settling, task, machine)
-        yield from _tell_what_is_decided(cache, replies, task)
-        return kept
-    if ended is None:
-        return kept
-    if ended >= machine.oldest_remembered():
-        return young  # Of one that is ahead of time the floor of all objects would be ahead as well.
-    if not _is_settled(cache):
-        yield from decide(name, settling, task, machine)
-        replies, cache, ended = yield from _look_everywhere(name, task, machine)
-        if ended is None or not _is_settled(cache):
-            return kept
-    decided = Commit(name, cache.ballot, cache.summary.horizon, cache.summary)
-    if lacking := {replica for replica, reply in replies.items() if not _has_decision(reply, decided)}:
-        yield from _tell(decided, task, lacking, everyone)
-        return kept
-    if not all(_has_held(reply, decided, ended) for reply in replies.values()):
-        return young
-    tombstone = Commit(name, cache.ballot, cache.summary.horizon, tombstone=ended)
-    told = yield from _tell(tombstone, task, set(everyone), everyone)
-    # Where something came in between, or was promised ahead of time, it is kept.
-    is_gone = all(reply.status.accepted == NO_BALLOT for reply in told)
-    return Done(True, "Collect/Ok", everyone) if is_gone else kept
-
-
-def _tell_what_is_decided(
-    cache: LogCache, replies: Mapping[str, Collected], task: Task
-) -> Generator[float, Event, None]:
-    """Tell those who do not know that it is. Who decides tells them, but may have vanished before; then there is nothing to decide any more."""
-    lacking = {replica for replica, reply in replies.items() if reply.status.committed < cache.ballot}
-    if cache.is_decided and lacking:
-        decided = Commit(cache.name, cache.ballot, cache.summary.horizon, cache.summary)
-        yield from _tell(decided, task, lacking, frozenset(replies))
-
-
-def _look_everywhere(
-    name: str, task: Task, machine: Machine
-) -> Generator[float, Event, tuple[dict[str, Collected], LogCache, Timestamp | None]]:
-    """What every replica shows of an object, by itself and together; and when it came to nothing, if it did."""
-    choice = machine.choice_of(name)
-    looks = Gathering(task, lambda _: Collect(name, window=Window(limit=CELL_ROWS)), choice.votes)
-    yield from looks.wait(lambda: looks.replies.keys() == choice.votes.keys())
-    cache = _cache_of(name, choice, looks.replies)
-    cache.check_decided(choice.final_of_kind(Kind.DECIDE))
-    return looks.replies, cache, _ended(cache)
-
-
-def _ended(cache: LogCache) -> Timestamp | None:
-    """When the object came to nothing, by what is seen of it: of a dictionary's key that may be an entry which deletes it."""
-    if not cache.has_entries:
-        return ended_at(cache.name, cache.summary, cache.ballot)
-    if adt_of(cache.name) != "dictionary":
-        return None
-    timestamp, value, _ = cell.current(cache.summary, cache.by_id())
-    return timestamp if value is None else None
-
-
-def _is_settled(cache: LogCache) -> bool:
-    """Whether what is seen last was decided, and nothing came after it."""
-    return cache.is_decided and not cache.has_entries
-
-
-def _has_decision(reply: Collected, decided: Commit) -> bool:
-    """Whether the replica holds the decision, or has forgotten the object for it, and takes no older one."""
-    return reply.status.committed >= decided.ballot or _is_forgotten(reply, decided)
-
-
-def _has_held(reply: Collected, decided: Commit, ended: Timestamp) -> bool:
-    """Whether it has held it for the retry window, by its own elapsed time."""
-    return reply.aged.ended == ended or _is_forgotten(reply, decided)
-
-
-def _is_forgotten(reply: Collected, decided: Commit) -> bool:
-    """Whether the replica knows nothing of the object, and takes neither an older entry nor an older decision."""
-    is_unknown = not reply.rows and reply.status.accepted == NO_BALLOT
-    return is_unknown and reply.status.floor >= max(decided.horizon, term_of(decided.ballot))
-
-
-def _tell(
-    request: Commit, task: Task, lacking: set[str], everyone: frozenset[str]
-) -> Generator[float, Event, list[Committed]]:
-    """Tell these replicas, until all of them have heard; what they say."""
-    told = Gathering(task, lambda _: request, lacking)
-    try:
-        yield from told.wait(lambda: told.replies.keys() == lacking)
-        return [reply for reply in told.replies.values() if isinstance(reply, Committed)]
-    except Expired as error:  # The others were not asked: only these hold it up.
-        answered = error.answered | (everyone - lacking)
-        raise Expired(error.detail, answered, is_refused=error.is_refused, limit=error.limit) from None

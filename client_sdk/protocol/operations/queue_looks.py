@@ -27,7 +27,7 @@ from ..decisions.payloads import Gone, Withheld, fetch_payloads
 from ..decisions.transitions import ConfirmCommand, RecoverCommand
 from . import observe
 from .blind import Blind
-from .context import Machine, OutcomeSteps, decide, pause, tell_complete
+from .context import Machine, OutcomeSteps, decide, pause
 from .observe import Looks
 
 LOOKS_FREE: Final = 4
@@ -259,6 +259,4 @@ def _settle_all(
             cache.held_until_s = 0.0
             yield from decide(name, RecoverCommand(entry, may_be_complete=True), task, machine)
             return False
-    if doubtful:
-        tell_complete(name, tuple(found.entry.t for found in doubtful), machine)
     return True

@@ -35,6 +35,7 @@ from ..core.values import (
     QueueSize,
     Read,
     ReadLeases,
+    ReadRepair,
     Repair,
     Serve,
     Settle,
@@ -44,7 +45,7 @@ from ..decisions.idempotency import decision_id
 from ..decisions.lease_table import ClearCommand
 from ..decisions.pending import CommandResult
 from ..decisions.transitions import RepairCommand
-from . import observe, own_calls, queue_looks, untouched
+from . import everywhere, observe, own_calls, queue_looks, untouched
 from .blind import Blind, done_as
 from .context import Machine, OperationFailed, OutcomeSteps, decide, pause
 from .enqueue_round import enqueue
@@ -184,7 +185,8 @@ _RUNS: Final[Mapping[type[Operation], Callable[[Any, Task, Machine], OutcomeStep
     PutIfAbsent: _put_if_absent,
     Invoke: own_calls.invoke,
     Items: observe.items,
-    CollectTombstone: observe.collect_tombstone,
+    CollectTombstone: everywhere.collect_tombstone,
+    ReadRepair: everywhere.read_repair,
     Repair: _repair,
     Serve: _serve,
 }

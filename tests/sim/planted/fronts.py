@@ -25,7 +25,7 @@ from quorate.quorums.systems.tally import Quorum
 from quorate.replica.protocol import acceptor
 from quorate.simulation.history import Call
 from quorate.simulation.world.world import Process
-from quorate.timestamps.timestamp import make
+from quorate.timestamps.timestamp import Timestamp, make
 from tests.sim.planted.plant import AnyOne, OneTwice, Planting, patched
 from tests.sim.schedules.test_directed import plain_peek
 
@@ -88,9 +88,9 @@ def write_back_to_one() -> Planting:
     """A reader's write-back counts as done when one replica holds the entry."""
     right = Blind.write_back
 
-    def write_back(self: Blind, entry: Entry) -> Generator[float, Event, bool]:
+    def write_back(self: Blind, *entries: Entry) -> Generator[float, Event, tuple[Timestamp, ...]]:
         vars(self)["_final"] = AnyOne(self._final)
-        return right(self, entry)
+        return right(self, *entries)
 
     return patched(Blind, write_back=write_back)
 
@@ -220,13 +220,13 @@ def show_what_is_known() -> Planting:
 def take_a_floor_for_the_end() -> Planting:
     """The floor of one replica ends what the others show in the same look."""
 
-    def cache_of(name: str, choice: QuorumChoice, replies: Mapping[str, Reply]) -> LogCache:
-        cache = LogCache(name, choice.votes)
+    def cache_of(name: str, votes: Mapping[str, int], replies: Mapping[str, Reply]) -> LogCache:
+        cache = LogCache(name, votes)
         for replica, reply in replies.items():
             cache.absorb(replica, "", Collect(name), reply)
         return cache
 
-    return patched(observe, _cache_of=cache_of)
+    return patched(observe, shown_together=cache_of)
 
 
 def non_intersecting_choice() -> Planting:

@@ -19,8 +19,17 @@ from quorate.api_specs.messages import (
     Row,
     Status,
 )
-from quorate.replica.protocol.catch_up import Lack, Progress, install, is_timely, least, missing, resumed
-from quorate.replica.protocol.log import Effect, Forget, ObjectState
+from quorate.replica.protocol.catch_up import (
+    OVERDUE_PASSES,
+    Lack,
+    Progress,
+    install,
+    is_timely,
+    least,
+    missing,
+    resumed,
+)
+from quorate.replica.protocol.log import Effect, Forget, ObjectState, PutRows
 from quorate.timestamps.ballot import NO_BALLOT, Ballot
 from quorate.timestamps.clock import Now
 from quorate.timestamps.timestamp import ZERO
@@ -356,6 +365,34 @@ def test_what_was_told_and_may_not_be_installed_is_waited_for() -> None:
     assert progress.settle(lack(3), told, replica.store) is None
     assert not progress.is_level
     assert progress.safe_since == 0
+
+
+def test_what_waits_for_its_mark_is_overdue_after_a_while_and_then_less_and_less_often() -> None:
+    progress, replica = begun()
+    replica.ask(Collect(NAME, fence=at(5)))
+    (lacking,) = heard(progress, changed(9, 3), replica)
+    told = Collected(Status(), rows=(Row(entry(3)),))
+    overdue: list[int] = []
+    for number in range(100):
+        progress.wait_for(lacking)
+        progress.settle(lacking, told, replica.store)
+        if progress.overdue(lacking, told):
+            overdue.append(number)
+        progress.begin()
+    assert overdue == [4, 8, 16, 32, 64, 96]
+
+
+def test_what_is_marked_or_waits_no_more_is_not_overdue() -> None:
+    progress, replica = begun()
+    replica.ask(Collect(NAME, fence=at(5)))
+    (lacking,) = heard(progress, changed(9, 3, 4), replica)
+    progress.wait_for(lacking)
+    for _ in range(OVERDUE_PASSES):
+        progress.begin()
+    replica.store.apply(PutRows(NAME, (entry(4),)))
+    told = Collected(Status(), rows=(Row(entry(3), complete=True), Row(entry(4))))
+    progress.settle(lacking, told, replica.store)
+    assert progress.overdue(lacking, told) == ()
 
 
 def test_a_copy_goes_on_by_itself() -> None:

@@ -24,7 +24,7 @@ from quorate.api_specs.messages import (
     Collect,
     Commit,
 )
-from quorate.client_sdk.protocol.core.values import Unanswered
+from quorate.client_sdk.protocol.core.values import Done, Failed, Outcome, ReadRepair, Unanswered
 from quorate.replica.data_folder.identity import open_folder
 from quorate.replica.protocol import catch_up
 from quorate.replica.protocol.catch_up import Lack, Progress
@@ -65,6 +65,26 @@ class To(Exchanging):
 
     async def aclose(self) -> None:
         """There is nothing to close."""
+
+
+DONE: Outcome = Done(None, "ReadRepair/Ok", frozenset())
+
+
+class Repairs:
+    """The embedded front end, which notes what it is asked for, and what comes of it."""
+
+    def __init__(self, outcome: Outcome = DONE) -> None:
+        self.asked: list[ReadRepair] = []
+        self.outcome = outcome
+
+    async def run(self, operation: ReadRepair, deadline_s: float) -> Outcome:
+        """See FrontEnd."""
+        assert deadline_s == catching_up.REPAIR_S
+        self.asked.append(operation)
+        return self.outcome
+
+
+NOBODY = Repairs()
 
 
 @pytest.fixture
@@ -131,7 +151,7 @@ async def test_what_a_transaction_lost_is_got_by_a_later_pass(
     monkeypatch.setattr(catching_up, "PASS_S", 0.01)
     run: Run = here.run
     monkeypatch.setattr(here, "run", wrong(run, place))
-    following = CatchingUp(here, To(there))
+    following = CatchingUp(here, To(there), NOBODY)
     following.start()
     try:
         await until_it_is_here(run)
@@ -164,7 +184,7 @@ async def test_the_newest_comes_first_whatever_has_room_in_an_answer(
     missed = [at(there, number) for number in range(9)]
     await put(there, "queue/long", *missed, size=DOCUMENT.limits.page_bytes_max // 3)
     to = To(there)
-    following = CatchingUp(here, to)
+    following = CatchingUp(here, to, NOBODY)
     following.start()
     try:
         await until(lambda: here.lags["r2"].changes == 0)
@@ -184,7 +204,7 @@ async def test_it_counts_what_it_brought_and_says_what_it_lacks(
     monkeypatch.setattr(catching_up, "PASS_S", 0.01)
     to = To(there)
     to.is_mute = True
-    following = CatchingUp(here, to)
+    following = CatchingUp(here, to, NOBODY)
     following.start()
     try:
         await until(lambda: lag.changes == 1)
@@ -206,7 +226,7 @@ async def test_after_a_restart_it_asks_for_what_came_since_alone(
     monkeypatch.setattr(catching_up, "PASS_S", 0.01)
     await here.testify(await there.announcement())
     looked_upto = await there.run(lambda store: store.arrival())
-    first = CatchingUp(here, To(there))
+    first = CatchingUp(here, To(there), NOBODY)
     first.start()
     try:
         async with asyncio.timeout(30):
@@ -217,7 +237,7 @@ async def test_after_a_restart_it_asks_for_what_came_since_alone(
     await put(there, "queue/other", at(there, 1))
     here.lags["r2"].changes = None
     to = To(there)
-    following = CatchingUp(here, to)
+    following = CatchingUp(here, to, NOBODY)
     following.start()
     try:
         await until(lambda: here.lags["r2"].entries == 2)
@@ -264,7 +284,7 @@ async def test_it_fetches_a_few_objects_at_a_time_and_rests_twice_as_long_as_it_
         await put(there, f"queue/{number}", at(there, number))
     slow = Slow(there, monkeypatch)
     monkeypatch.setattr(catching_up, "PAGE", 4 * catching_up.FETCHED_MAX)
-    following = CatchingUp(here, slow.to)
+    following = CatchingUp(here, slow.to, NOBODY)
     await following._pass("r2")
     slow.rests.clear()
     await following._pass("r2")
@@ -277,7 +297,7 @@ async def test_while_nothing_is_missing_a_look_takes_two_per_cent_of_the_time_of
     is_busy: bool, members: list[Member], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here, there = members
-    following = CatchingUp(here, (slow := Slow(there, monkeypatch)).to)
+    following = CatchingUp(here, (slow := Slow(there, monkeypatch)).to, NOBODY)
     for _ in range(2):
         await following._pass("r2")
     slow.to.asked.clear()
@@ -302,7 +322,7 @@ async def test_a_full_replica_is_not_level_while_it_can_install_nothing(
 ) -> None:
     """A pass that looked at all, and was refused, is none after which nothing is missing."""
     here, there = members
-    following = CatchingUp(here, To(there))
+    following = CatchingUp(here, To(there), NOBODY)
     monkeypatch.setattr(here, "capacity", Capacity(disk_bytes_max=1))
     await following._pass("r2")  # It hears what there is to look at.
     lag = here.lags["r2"]
@@ -325,7 +345,7 @@ async def test_an_answer_that_is_older_than_any_that_somebody_takes_in_is_asked_
     """As where this process was stopped meanwhile, or its machine suspended: what it tells of may be deleted, and forgotten, since."""
     here, there = members
     to = To(there)
-    following = CatchingUp(here, to)
+    following = CatchingUp(here, to, NOBODY)
     await following._pass("r2")  # It hears what there is to look at.
     exchange, passed_s = to.exchange, 0.0
     came: list[int] = []
@@ -422,3 +442,52 @@ async def is_here(run: Run) -> bool:
         return bool(await run(lambda store: len(store.arrived(NAME, 0, store.arrival(), 10))))
     except StorageFailed:
         return False
+
+
+async def left_unmarked(members: list[Member], *names: str) -> dict[str, Entry]:
+    """r2 has an entry of each object that lies below r1's fence, and that nobody has marked complete."""
+    here, there = members
+    entries = {}
+    for number, name in enumerate(names):
+        t = at(there, number)
+        entries[name] = Entry(t, t, Value('"x"'))
+        await there.answer([Append(name, (entries[name],), "first")])
+        await here.answer([Collect(name, fence=t)])
+    return entries
+
+
+async def test_what_nobody_marks_complete_goes_to_read_repair_and_comes_once_it_is_marked(
+    members: list[Member],
+) -> None:
+    here, there = members
+    left = await left_unmarked(members, "queue/left")
+    following = CatchingUp(here, To(there), repairs := Repairs())
+    for _ in range(1 + catch_up.OVERDUE_PASSES):
+        await following._pass("r2")
+        assert repairs.asked == [], "its client may mark it yet"
+    await following._pass("r2")
+    (entry,) = left.values()
+    assert repairs.asked == [ReadRepair("queue/left", (entry,))]
+    await following._pass("r2")
+    assert len(repairs.asked) == 1, "it is not asked for in each pass"
+    await there.answer([Commit("queue/left", complete=(entry.t,))])
+    await following._pass("r2")
+    assert await here.run(lambda store: store.stored("queue/left", [entry.t])) == {entry.t}
+    assert here.lags["r2"].changes == 0
+
+
+async def test_where_read_repair_fails_no_more_is_tried_in_that_pass(
+    members: list[Member], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, there = members
+    monkeypatch.setattr(catching_up, "FETCHED_MAX", 2)
+    await left_unmarked(members, *(f"queue/{number}" for number in range(6)))
+    failing = Repairs(Failed("unavailable", "nobody answers", definite=True))
+    following = CatchingUp(here, To(there), failing)
+    for _ in range(2 + catch_up.OVERDUE_PASSES):
+        await following._pass("r2")
+    assert len(failing.asked) == 2, "those of the first answer"
+    failing.outcome = DONE
+    for _ in range(catch_up.OVERDUE_PASSES):
+        await following._pass("r2")
+    assert len(failing.asked) == 2 + 6, "a later pass asks for all"

@@ -190,14 +190,14 @@ def test_a_key_that_was_used_with_another_value_is_refused() -> None:
 
 
 def test_what_a_reader_writes_back_is_no_new_entry_and_fences_may_stand_in_its_way() -> None:
-    for reply, is_done in ((STORED, True), (FENCED, False)):
+    for reply, stored in ((STORED, (at(-1),)), (FENCED, ())):
         stage = Stage()
         entry = Entry(at(-1), at(-1), X)
         stage.play(Blind(NAME, stage.task, stage).write_back(entry))
         assert stage.open_to("r1") == Append(NAME, (entry,), "repair")
         stage.answer_all(reply, "r1", "r2")
         stage.sleep(HEDGE_S)
-        assert stage.result is is_done
+        assert stage.result == stored
         assert stage.commands == []
 
 

@@ -1,6 +1,4 @@
-"""Operations that observe: an answer rests on what a final quorum stores, or is written back first; and burying asks everybody."""
-
-from typing import Any
+"""Operations that observe: an answer rests on what a final quorum stores, or is written back first."""
 
 import pytest
 
@@ -8,35 +6,28 @@ from quorate.adts.log import NOTHING, Entry, Summary, Value
 from quorate.api_specs.cluster import ChoiceRule
 from quorate.api_specs.limits import Limits
 from quorate.api_specs.messages import (
-    NOT_AGED,
-    Aged,
     Append,
     Appended,
     Collect,
     Collected,
-    Commit,
-    Committed,
     Row,
     Scan,
     Scanned,
     Status,
 )
 from quorate.client_sdk.protocol.core.rounds import SOON_S, Expired
-from quorate.client_sdk.protocol.core.values import YOUNG, CollectTombstone, Done, Items, Read
-from quorate.client_sdk.protocol.decisions.transitions import ConfirmCommand, FoldCommand
+from quorate.client_sdk.protocol.core.values import Done, Items, Read
+from quorate.client_sdk.protocol.decisions.transitions import ConfirmCommand
 from quorate.client_sdk.protocol.operations import observe
 from quorate.client_sdk.protocol.operations.blind import HEDGE_S
 from quorate.client_sdk.protocol.operations.observe import (
     Looks,
     collect,
-    collect_tombstone,
     is_whole,
     items,
     read,
     word_of,
 )
-from quorate.timestamps.ballot import NO_BALLOT, Ballot, term_of
-from quorate.timestamps.timestamp import INFINITY, ZERO
 from tests.unit.client_sdk.protocol.stage import (
     DEADLINE_S,
     REPLICAS,
@@ -303,164 +294,6 @@ def test_a_look_may_begin_again_any_number_of_times() -> None:
     assert isinstance(stage.open_to("r1"), Collect)
     stage.answer_all(shown(Row(OLD)), "r1", "r2")
     assert stage.result == {"r1", "r2"}
-
-
-LONG_AGO = -10_000 * 1_000_000
-DELETION = entry(LONG_AGO, None)
-
-
-def burying(name: str = KEY) -> Stage:
-    stage = Stage()
-    stage.play(collect_tombstone(CollectTombstone(name), stage.task, stage))
-    return stage
-
-
-DECIDED_BY = ballot(LONG_AGO + 1)
-DELETED = Summary(horizon=DELETION.t)
-
-
-def holding(*, is_old: bool, **more: Any) -> Collected:
-    """What a replica shows that holds the decided deletion, for a window where it is old."""
-    aged = Aged(ended=DELETION.t) if is_old else NOT_AGED
-    return shown(decided=DECIDED_BY, horizon=DELETION.t, summary=DELETED, aged=aged, **more)
-
-
-FORGOTTEN = Collected(
-    Status(fence=term_of(DECIDED_BY), promised=term_of(DECIDED_BY), floor=term_of(DECIDED_BY))
-)
-
-
-def test_a_deletion_that_all_have_held_for_a_window_is_forgotten() -> None:
-    stage = burying()
-    stage.answer_all(holding(is_old=True), "r1", "r2")
-    assert isinstance(stage.open_to("r3"), Collect), "a quorum is not enough"
-    stage.answer("r3", FORGOTTEN)
-    assert stage.open_to("r1") == Commit(KEY, DECIDED_BY, DELETION.t, tombstone=DELETION.t)
-    stage.answer_all(Committed(Status()), *REPLICAS)
-    assert (stage.result.result, stage.result.event_class) == (True, "Collect/Ok")
-
-
-def test_where_a_replica_has_something_newer_by_then_the_deletion_is_kept() -> None:
-    stage = burying()
-    stage.answer_all(holding(is_old=True), *REPLICAS)
-    stage.answer_all(Committed(Status()), "r1", "r2")
-    stage.answer("r3", Committed(Status(accepted=ballot(LONG_AGO + 2))))
-    assert (stage.result.result, stage.result.event_class) == (False, "Collect/Kept")
-
-
-def test_a_deletion_that_is_in_the_log_is_decided_first() -> None:
-    stage = burying()
-    stage.answer_all(shown(*complete(DELETION)), *REPLICAS)
-    assert [asked.command for asked in stage.commands] == [FoldCommand(forgets=True)]
-    stage.decide(None)
-    stage.answer_all(holding(is_old=False), "r1", "r2")
-    stage.answer("r3", shown(*complete(DELETION)))
-    assert stage.open_to("r3") == Commit(KEY, DECIDED_BY, DELETION.t, DELETED)
-    stage.answer("r3", Committed(Status()))
-    assert stage.result.event_class == "Collect/Kept"
-
-
-@pytest.mark.parametrize(
-    "lacking",
-    [
-        shown(*complete(DELETION)),
-        shown(fence=INFINITY),
-        Collected(Status(fence=DELETION.t, promised=DELETION.t, floor=DELETION.t)),
-    ],
-    ids=["only in its log", "a fence above it", "a floor below the decision"],
-)
-def test_who_lacks_the_decided_deletion_is_told_of_it_and_nothing_is_forgotten(lacking: Collected) -> None:
-    """A fence keeps out neither what is complete, nor a decision of a higher term; a floor below the decision keeps out no other one."""
-    stage = burying()
-    stage.answer_all(holding(is_old=True), "r1", "r2")
-    stage.answer("r3", lacking)
-    assert stage.open_to("r3") == Commit(KEY, DECIDED_BY, DELETION.t, DELETED)
-    assert stage.waiting == {"r3"}
-    stage.answer("r3", Committed(Status()))
-    assert stage.result.event_class == "Collect/Kept"
-
-
-def test_a_deletion_that_one_has_held_for_less_than_a_window_is_kept() -> None:
-    stage = burying()
-    stage.answer_all(holding(is_old=True), "r1", "r2")
-    stage.answer("r3", holding(is_old=False))
-    assert (stage.result.result, stage.result.event_class) == (False, YOUNG)
-
-
-@pytest.mark.parametrize(
-    ("newest", "why"),
-    [(Row(entry(LONG_AGO, "1")), "Collect/Kept"), (Row(entry(-20, None)), YOUNG)],
-    ids=["a value", "a deletion that retries may still overtake"],
-)
-def test_what_is_no_deletion_or_a_young_one_is_kept(newest: Row, why: str) -> None:
-    stage = burying()
-    stage.answer_all(shown(newest), *REPLICAS)
-    assert (stage.result.result, stage.result.event_class) == (False, why)
-    assert len(stage.sends) == len(REPLICAS)
-
-
-def test_while_one_replica_is_silent_nothing_is_forgotten() -> None:
-    stage = burying()
-    stage.answer_all(shown(Row(DELETION)), "r1", "r2")
-    with pytest.raises(Expired) as caught:
-        stage.sleep(DEADLINE_S)
-    assert caught.value.answered == {"r1", "r2"}
-
-
-NOTHING_AT = ballot(LONG_AGO)
-
-
-def nothing_decided(at: Ballot, *, is_old: bool, committed: Ballot | None = None) -> Collected:
-    """What a replica shows that has accepted, for an operation that did nothing, that the object is nothing."""
-    aged = Aged(ended=term_of(at)) if is_old else NOT_AGED
-    status = Status(promised=term_of(at), accepted=at, committed=at if committed is None else committed)
-    return Collected(status, summary=NOTHING, aged=aged)
-
-
-@pytest.mark.parametrize("name", [KEY, QUEUE])
-def test_what_was_decided_on_nothing_is_forgotten_once_all_have_held_that_for_a_window(name: str) -> None:
-    stage = burying(name)
-    stage.answer_all(nothing_decided(NOTHING_AT, is_old=True), *REPLICAS)
-    assert stage.open_to("r1") == Commit(name, NOTHING_AT, tombstone=term_of(NOTHING_AT))
-    stage.answer_all(Committed(Status()), *REPLICAS)
-    assert (stage.result.result, stage.result.event_class) == (True, "Collect/Ok")
-
-
-@pytest.mark.parametrize(
-    ("lacking", "is_told"),
-    [
-        (Collected(Status()), True),
-        (nothing_decided(ballot(LONG_AGO - 1), is_old=True), True),
-        (nothing_decided(NOTHING_AT, is_old=False, committed=NO_BALLOT), True),
-        (nothing_decided(NOTHING_AT, is_old=False), False),
-    ],
-    ids=["nothing", "an earlier one", "not that it is decided", "it for less than a window"],
-)
-def test_where_one_has_not_held_that_nothing_was_decided_all_keep_it(
-    lacking: Collected, *, is_told: bool
-) -> None:
-    stage = burying(QUEUE)
-    stage.answer_all(nothing_decided(NOTHING_AT, is_old=True), "r1", "r2")
-    stage.answer("r3", lacking)
-    if is_told:
-        assert stage.open_to("r3") == Commit(QUEUE, NOTHING_AT, ZERO, NOTHING)
-        stage.answer("r3", Committed(Status()))
-    assert stage.result.event_class == ("Collect/Kept" if is_told else YOUNG)
-
-
-def test_what_one_alone_has_accepted_is_decided_first() -> None:
-    stage = burying(QUEUE)
-    stage.answer("r1", nothing_decided(NOTHING_AT, is_old=False, committed=NO_BALLOT))
-    stage.answer_all(Collected(Status()), "r2", "r3")
-    assert [asked.command for asked in stage.commands] == [ConfirmCommand(forgets=True)]
-
-
-def test_what_was_decided_on_nothing_stays_while_an_item_waits() -> None:
-    stage = burying(QUEUE)
-    stage.answer_all(nothing_decided(NOTHING_AT, is_old=True), "r1", "r2")
-    stage.answer("r3", shown(Row(entry(-20))))
-    assert (stage.result.result, stage.result.event_class) == (False, "Collect/Kept")
-    assert len(stage.sends) == len(REPLICAS)
 
 
 WEAK = ChoiceRule("*", consistency="eventual")

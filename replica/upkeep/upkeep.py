@@ -1,0 +1,38 @@
+"""All background tasks of a replica, as one.
+
+Owns the order in which they begin and end. Must not know what they do.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from ...client_sdk.transport.driver import Driver
+from ...client_sdk.transport.http_transport import HttpTransport
+from ..service.member import Member
+from .announcer import Watch
+from .background import Background
+from .catching_up import CatchingUp
+from .janitor import Janitor
+from .repairing import Repairing
+
+
+class Upkeep:
+    """Works for one member until `stop`, with the front end that is embedded in it. `to_others` makes a way to the other replicas."""
+
+    def __init__(self, member: Member, front_end: Driver, to_others: Callable[[], HttpTransport]) -> None:
+        self._tasks: Final[list[Background]] = [
+            Watch(member, to_others()),
+            CatchingUp(member, to_others(), front_end),
+            Repairing(member, front_end),
+            Janitor(member, front_end),
+        ]
+
+    def start(self) -> None:
+        """Begin, on the running event loop."""
+        for each in self._tasks:
+            each.start()
+
+    async def stop(self) -> None:
+        """End at once, before the front end is closed: they would take a closed one for an error. Again does nothing."""
+        while self._tasks:
+            await self._tasks.pop().stop()

@@ -1,0 +1,240 @@
+"""Operations that ask every replica: forgetting what came to nothing, and finishing what vanished clients left."""
+
+from typing import Any
+
+import pytest
+
+from quorate.adts.log import NOTHING, Summary, Value
+from quorate.api_specs.messages import (
+    NOT_AGED,
+    Aged,
+    Append,
+    Appended,
+    Collect,
+    Collected,
+    Commit,
+    Committed,
+    Row,
+    Status,
+)
+from quorate.client_sdk.protocol.core.rounds import Expired
+from quorate.client_sdk.protocol.core.values import YOUNG, CollectTombstone, Done, ReadRepair
+from quorate.client_sdk.protocol.decisions.transitions import ConfirmCommand, FoldCommand
+from quorate.client_sdk.protocol.operations.blind import HEDGE_S
+from quorate.client_sdk.protocol.operations.everywhere import collect_tombstone, read_repair
+from quorate.timestamps.ballot import NO_BALLOT, Ballot, term_of
+from quorate.timestamps.timestamp import INFINITY, ZERO
+from tests.unit.client_sdk.protocol.stage import (
+    DEADLINE_S,
+    REPLICAS,
+    Stage,
+    ballot,
+    complete,
+    entry,
+    shown,
+)
+
+CELL, KEY, QUEUE = "register/x", "dictionary/d/k", "queue/q"
+OLD, NEW = entry(-20), entry(-10)
+EMPTY = shown()
+
+
+LONG_AGO = -10_000 * 1_000_000
+DELETION = entry(LONG_AGO, None)
+
+
+def burying(name: str = KEY) -> Stage:
+    stage = Stage()
+    stage.play(collect_tombstone(CollectTombstone(name), stage.task, stage))
+    return stage
+
+
+DECIDED_BY = ballot(LONG_AGO + 1)
+DELETED = Summary(horizon=DELETION.t)
+
+
+def holding(*, is_old: bool, **more: Any) -> Collected:
+    """What a replica shows that holds the decided deletion, for a window where it is old."""
+    aged = Aged(ended=DELETION.t) if is_old else NOT_AGED
+    return shown(decided=DECIDED_BY, horizon=DELETION.t, summary=DELETED, aged=aged, **more)
+
+
+FORGOTTEN = Collected(
+    Status(fence=term_of(DECIDED_BY), promised=term_of(DECIDED_BY), floor=term_of(DECIDED_BY))
+)
+
+
+def test_a_deletion_that_all_have_held_for_a_window_is_forgotten() -> None:
+    stage = burying()
+    stage.answer_all(holding(is_old=True), "r1", "r2")
+    assert isinstance(stage.open_to("r3"), Collect), "a quorum is not enough"
+    stage.answer("r3", FORGOTTEN)
+    assert stage.open_to("r1") == Commit(KEY, DECIDED_BY, DELETION.t, tombstone=DELETION.t)
+    stage.answer_all(Committed(Status()), *REPLICAS)
+    assert (stage.result.result, stage.result.event_class) == (True, "Collect/Ok")
+
+
+def test_where_a_replica_has_something_newer_by_then_the_deletion_is_kept() -> None:
+    stage = burying()
+    stage.answer_all(holding(is_old=True), *REPLICAS)
+    stage.answer_all(Committed(Status()), "r1", "r2")
+    stage.answer("r3", Committed(Status(accepted=ballot(LONG_AGO + 2))))
+    assert (stage.result.result, stage.result.event_class) == (False, "Collect/Kept")
+
+
+def test_a_deletion_that_is_in_the_log_is_decided_first() -> None:
+    stage = burying()
+    stage.answer_all(shown(*complete(DELETION)), *REPLICAS)
+    assert [asked.command for asked in stage.commands] == [FoldCommand(forgets=True)]
+    stage.decide(None)
+    stage.answer_all(holding(is_old=False), "r1", "r2")
+    stage.answer("r3", shown(*complete(DELETION)))
+    assert stage.open_to("r3") == Commit(KEY, DECIDED_BY, DELETION.t, DELETED)
+    stage.answer("r3", Committed(Status()))
+    assert stage.result.event_class == "Collect/Kept"
+
+
+@pytest.mark.parametrize(
+    "lacking",
+    [
+        shown(*complete(DELETION)),
+        shown(fence=INFINITY),
+        Collected(Status(fence=DELETION.t, promised=DELETION.t, floor=DELETION.t)),
+    ],
+    ids=["only in its log", "a fence above it", "a floor below the decision"],
+)
+def test_who_lacks_the_decided_deletion_is_told_of_it_and_nothing_is_forgotten(lacking: Collected) -> None:
+    """A fence keeps out neither what is complete, nor a decision of a higher term; a floor below the decision keeps out no other one."""
+    stage = burying()
+    stage.answer_all(holding(is_old=True), "r1", "r2")
+    stage.answer("r3", lacking)
+    assert stage.open_to("r3") == Commit(KEY, DECIDED_BY, DELETION.t, DELETED)
+    assert stage.waiting == {"r3"}
+    stage.answer("r3", Committed(Status()))
+    assert stage.result.event_class == "Collect/Kept"
+
+
+def test_a_deletion_that_one_has_held_for_less_than_a_window_is_kept() -> None:
+    stage = burying()
+    stage.answer_all(holding(is_old=True), "r1", "r2")
+    stage.answer("r3", holding(is_old=False))
+    assert (stage.result.result, stage.result.event_class) == (False, YOUNG)
+
+
+@pytest.mark.parametrize(
+    ("newest", "why"),
+    [(Row(entry(LONG_AGO, "1")), "Collect/Kept"), (Row(entry(-20, None)), YOUNG)],
+    ids=["a value", "a deletion that retries may still overtake"],
+)
+def test_what_is_no_deletion_or_a_young_one_is_kept(newest: Row, why: str) -> None:
+    stage = burying()
+    stage.answer_all(shown(newest), *REPLICAS)
+    assert (stage.result.result, stage.result.event_class) == (False, why)
+    assert len(stage.sends) == len(REPLICAS)
+
+
+def test_while_one_replica_is_silent_nothing_is_forgotten() -> None:
+    stage = burying()
+    stage.answer_all(shown(Row(DELETION)), "r1", "r2")
+    with pytest.raises(Expired) as caught:
+        stage.sleep(DEADLINE_S)
+    assert caught.value.answered == {"r1", "r2"}
+
+
+NOTHING_AT = ballot(LONG_AGO)
+
+
+def nothing_decided(at: Ballot, *, is_old: bool, committed: Ballot | None = None) -> Collected:
+    """What a replica shows that has accepted, for an operation that did nothing, that the object is nothing."""
+    aged = Aged(ended=term_of(at)) if is_old else NOT_AGED
+    status = Status(promised=term_of(at), accepted=at, committed=at if committed is None else committed)
+    return Collected(status, summary=NOTHING, aged=aged)
+
+
+@pytest.mark.parametrize("name", [KEY, QUEUE])
+def test_what_was_decided_on_nothing_is_forgotten_once_all_have_held_that_for_a_window(name: str) -> None:
+    stage = burying(name)
+    stage.answer_all(nothing_decided(NOTHING_AT, is_old=True), *REPLICAS)
+    assert stage.open_to("r1") == Commit(name, NOTHING_AT, tombstone=term_of(NOTHING_AT))
+    stage.answer_all(Committed(Status()), *REPLICAS)
+    assert (stage.result.result, stage.result.event_class) == (True, "Collect/Ok")
+
+
+@pytest.mark.parametrize(
+    ("lacking", "is_told"),
+    [
+        (Collected(Status()), True),
+        (nothing_decided(ballot(LONG_AGO - 1), is_old=True), True),
+        (nothing_decided(NOTHING_AT, is_old=False, committed=NO_BALLOT), True),
+        (nothing_decided(NOTHING_AT, is_old=False), False),
+    ],
+    ids=["nothing", "an earlier one", "not that it is decided", "it for less than a window"],
+)
+def test_where_one_has_not_held_that_nothing_was_decided_all_keep_it(
+    lacking: Collected, *, is_told: bool
+) -> None:
+    stage = burying(QUEUE)
+    stage.answer_all(nothing_decided(NOTHING_AT, is_old=True), "r1", "r2")
+    stage.answer("r3", lacking)
+    if is_told:
+        assert stage.open_to("r3") == Commit(QUEUE, NOTHING_AT, ZERO, NOTHING)
+        stage.answer("r3", Committed(Status()))
+    assert stage.result.event_class == ("Collect/Kept" if is_told else YOUNG)
+
+
+def test_what_one_alone_has_accepted_is_decided_first() -> None:
+    stage = burying(QUEUE)
+    stage.answer("r1", nothing_decided(NOTHING_AT, is_old=False, committed=NO_BALLOT))
+    stage.answer_all(Collected(Status()), "r2", "r3")
+    assert [asked.command for asked in stage.commands] == [ConfirmCommand(forgets=True)]
+
+
+def test_what_was_decided_on_nothing_stays_while_an_item_waits() -> None:
+    stage = burying(QUEUE)
+    stage.answer_all(nothing_decided(NOTHING_AT, is_old=True), "r1", "r2")
+    stage.answer("r3", shown(Row(entry(-20))))
+    assert (stage.result.result, stage.result.event_class) == (False, "Collect/Kept")
+    assert len(stage.sends) == len(REPLICAS)
+
+
+def repairing(operation: ReadRepair) -> Stage:
+    stage = Stage()
+    stage.play(read_repair(operation, stage.task, stage))
+    return stage
+
+
+def test_entries_that_a_final_quorum_stores_are_marked_complete() -> None:
+    stage = repairing(ReadRepair(QUEUE, (OLD, NEW)))
+    assert stage.open_to("r3") == Append(QUEUE, (OLD, NEW), "repair"), "as who read them would"
+    stage.answer_all(Appended(Status(), (True, True)), "r1", "r2")
+    assert stage.result.event_class == "ReadRepair/Ok"
+    assert stage.complete == [(QUEUE, (OLD.t, NEW.t))]
+    assert not stage.commands, "nothing is decided for that"
+
+
+def test_an_entry_that_fences_keep_from_its_final_quorum_stays_as_it_is() -> None:
+    """Its client was not told that it is done; and it may run still, so that its fate is for it to find out."""
+    stage = repairing(ReadRepair(QUEUE, (OLD, NEW)))
+    stage.answer("r1", Appended(Status(), (True, True)))
+    stage.answer("r2", Appended(Status(), (False, True)))
+    stage.answer("r3", Appended(Status(), (False, False)))
+    stage.sleep(HEDGE_S)
+    assert isinstance(stage.result, Done)
+    assert stage.complete == [(QUEUE, (NEW.t,))]
+    assert not stage.commands
+
+
+def test_what_was_accepted_last_is_decided_and_all_are_told() -> None:
+    stage = repairing(ReadRepair(CELL))
+    (asked,) = stage.commands
+    assert isinstance(asked.command, ConfirmCommand)
+    summary = Summary(horizon=NEW.t, value=Value("1"))
+    cache = stage.cache_of(CELL)
+    cache.absorb("r1", "i", Collect(CELL), shown(decided=ballot(-5), horizon=NEW.t, summary=summary))
+    stage.decide(None)
+    for replica in REPLICAS:
+        assert stage.open_to(replica) == Commit(CELL, ballot(-5), NEW.t, summary), "also who had accepted it"
+    stage.answer_all(Committed(Status()), "r1", "r2")
+    assert not stage.is_over
+    stage.answer("r3", Committed(Status()))
+    assert stage.result.event_class == "ReadRepair/Ok"

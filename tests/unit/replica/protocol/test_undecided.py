@@ -1,0 +1,77 @@
+"""Decisions of which nobody told that they are made: when they are given out to be finished."""
+
+from msgspec.structs import replace
+
+from quorate.replica.protocol.log import ObjectState
+from quorate.replica.protocol.undecided import AFTER_S, AGAIN_S, Undecided
+from tests.unit.replica.protocol.test_acceptor import ballot
+
+NAME = "register/x"
+
+
+class OfOne:
+    """A store with one object, which was accepted and not committed."""
+
+    def __init__(self) -> None:
+        self.held: ObjectState | None = ObjectState(NAME, accepted=ballot(5))
+        self.undecided: dict[str, None] = {NAME: None}
+
+    def state(self, name: str) -> ObjectState | None:
+        """See Store."""
+        assert name == NAME
+        return self.held
+
+    def accept(self, us: int) -> None:
+        """Something else is accepted."""
+        assert self.held is not None
+        self.held, self.undecided = replace(self.held, accepted=ballot(us)), {NAME: None}
+
+    def commit(self) -> None:
+        """Somebody tells that it is decided."""
+        assert self.held is not None
+        self.held = replace(self.held, committed=self.held.accepted)
+
+
+def test_it_is_given_out_once_it_has_waited_for_long() -> None:
+    store, waiting = OfOne(), Undecided()
+    assert waiting.due(store, 0.0, 9) == []
+    assert store.undecided == {}, "it is noted"
+    assert waiting.due(store, AFTER_S - 0.1, 9) == []
+    assert waiting.due(store, AFTER_S, 9) == [NAME]
+
+
+def test_an_object_that_is_always_being_decided_is_left_alone_until_nobody_goes_on() -> None:
+    """It has an accept without its commit whenever one looks, and who finishes it would take the term from its steady owner."""
+    store, waiting = OfOne(), Undecided()
+    for second in range(10 * int(AFTER_S)):
+        store.accept(5 + second)
+        assert waiting.due(store, float(second), 9) == []
+    vanished_s = 10 * AFTER_S - 1
+    found = [second for second in range(100) if waiting.due(store, vanished_s + second, 9)]
+    assert AFTER_S <= found[0] <= 2 * AFTER_S
+
+
+def test_what_is_decided_or_forgotten_by_then_is_not_given_out() -> None:
+    for is_forgotten in (False, True):
+        store, waiting = OfOne(), Undecided()
+        waiting.due(store, 0.0, 9)
+        store.commit()
+        store.held = None if is_forgotten else store.held
+        assert waiting.due(store, AFTER_S, 9) == []
+
+
+def test_what_could_not_be_finished_is_given_out_again_later() -> None:
+    store, waiting = OfOne(), Undecided()
+    waiting.due(store, 0.0, 9)
+    assert waiting.due(store, AFTER_S, 9) == [NAME]
+    assert waiting.due(store, AFTER_S + AGAIN_S - 0.1, 9) == []
+    assert waiting.due(store, AFTER_S + AGAIN_S, 9) == [NAME]
+    store.commit()
+    assert waiting.due(store, 10 * AGAIN_S, 9) == []
+
+
+def test_a_round_gives_out_no_more_than_it_was_asked_for() -> None:
+    store, waiting = OfOne(), Undecided()
+    waiting.due(store, 0.0, 9)
+    assert waiting.due(store, AFTER_S, 0) == []
+    assert waiting.due(store, AFTER_S, 1) == [NAME]
