@@ -237,12 +237,12 @@ def unfinished(nodes: "list[ReplicaNode]", document: ClusterDocument) -> set[str
         for t in _missing_somewhere(name, nodes):
             holders = {node.id for node in nodes if node.replica.store.stored(name, [t])}
             if choice.final_of_kind(Kind.BLIND).is_met_by(holders):
-                found.add(f"{name}: {t} is complete, and not at all replicas")
+                found.add(f"{name}: {t} is not known to be complete, though a final quorum holds it")
         for ballot in {_accepted(name, node) for node in nodes} - {NO_BALLOT}:
             holders = {node.id for node in nodes if _accepted(name, node) == ballot}
             is_known = all(_committed(name, node) == ballot for node in nodes if node.id in holders)
             if choice.final_of_kind(Kind.DECIDE).is_met_by(holders) and not is_known:
-                found.add(f"{name}: {ballot} is decided, and not all who accepted it know so")
+                found.add(f"{name}: {ballot} is not known to be decided, though a final quorum holds it")
     return found
 
 

@@ -1,14 +1,17 @@
-"""The janitor of a replica in a world.
+"""The upkeep of a replica in a world: its janitor, and its read repair.
 
-Owns when it deletes and collects, as the server's does. It must not know what may go (`quorate.gc.pruning` does).
+Owns when it deletes, collects and repairs, as the server does. It must not know what may go (`quorate.gc.pruning` does), nor how a repair is
+done (`ReadRepair`).
 """
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from ...client_sdk.protocol.core.values import YOUNG, CollectTombstone, Done, Outcome
+from ...adts.log import Entry
+from ...client_sdk.protocol.core.values import YOUNG, CollectTombstone, Done, Outcome, ReadRepair
 from ...gc.pruning import AGAIN, SOON, Pruning
 from ...gc.tombstones import Tombstones
+from ...replica.protocol.undecided import Undecided
 
 if TYPE_CHECKING:
     from .nodes import FrontNode, ReplicaNode
@@ -16,6 +19,8 @@ if TYPE_CHECKING:
 BURIED_MAX = 50
 ROUNDS_MAX = 1_000
 COLLECT_DEADLINE_S = 0.2
+REPAIRED_MAX: Final = 16
+REPAIR_S: Final = 0.5
 
 
 class Janitor:
@@ -56,3 +61,31 @@ class Janitor:
         store: Any = node.replica.store
         windows = SOON if word == YOUNG else AGAIN
         self._pruning.again(store, name, node.clock.mono_s, windows)
+
+
+class Repairing:
+    """What one replica has finished of what vanished clients left; nothing, where no front end is embedded in it."""
+
+    def __init__(self, node: "ReplicaNode") -> None:
+        self._node = node
+        self._undecided = Undecided()
+
+    def round(self) -> None:
+        """Finish decisions of which nobody has told for long that they are made."""
+        store: Any = self._node.replica.store
+        if self._node.front is not None:
+            for name in self._undecided.due(store, self._node.clock.mono_s, REPAIRED_MAX):
+                self._ask(ReadRepair(name))
+
+    def entries(self, name: str, entries: tuple[Entry, ...]) -> None:
+        """Find out whether these are complete."""
+        self._ask(ReadRepair(name, entries))
+
+    def _ask(self, operation: ReadRepair) -> None:
+        if (front := self._node.front) is not None:  # It may crash over the one before.
+            front.start(operation, REPAIR_S, partial(_note, front))
+
+
+def _note(front: "FrontNode", outcome: Outcome) -> None:
+    word = outcome.event_class if isinstance(outcome, Done) else "ReadRepair/failed"
+    front.janitor_outcomes[word] = front.janitor_outcomes.get(word, 0) + 1

@@ -29,8 +29,7 @@ from .catching import CatchingUp
 from .clocks import WALL_US_START, SteadyClock, WallClock
 from .exchange import Begun, Exchange
 from .in_memory import InMemoryReplica
-from .janitor import Janitor
-from .repairing import Repairing
+from .janitor import Janitor, Repairing
 from .showing import shown, shown_answer
 from .surroundings import Stoppable, Surroundings
 from .watch import Watch

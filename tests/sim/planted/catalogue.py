@@ -413,6 +413,9 @@ PLANTS: Final = (
     Plant("weak-answers-invented", weak.answer_what_nobody_gave, ("given",), 5, WEAK),
     Plant("weak-as-at-first", weak.answer_as_at_first, ("all see the same",), 20, worlds="weak"),
     Plant("weak-under-a-key", weak.answer_keyed_calls_weakly, ("same answer",), 100, worlds="weak"),
+    Plant("entries-unrepaired", weak.repair_no_entries, ("done is known",), 10, worlds="weak", first=70),
+    Plant("decisions-unrepaired", weak.repair_no_decisions, ("done is known",), 10, worlds="weak", first=70),
+    Plant("repaired-unasked", weak.tell_what_one_accepted, ("decided",), 10, worlds="varied", first=30),
     Plant("run-over-another-state", weak.go_on_over_another_state, ("given",), 20, worlds="weak", first=190),
     # Leases.
     in_leased("lease-settled-by-item", leases.settle_by_item, 25, "right course", "accepted once"),

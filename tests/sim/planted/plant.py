@@ -49,6 +49,7 @@ CHECKS: Final = {
     "kept in a crash": "forgotten in a crash",
     "given": ": nobody gave ",
     "all see the same": "once all is quiet ",
+    "done is known": "though a final quorum holds it",
 }
 """Each check by its short name, and words of its Violation that no other has."""
 

@@ -7,11 +7,14 @@ from quorate.adts.log import Seen
 from quorate.adts.specification import Kind
 from quorate.api_specs import cluster
 from quorate.client_sdk.protocol.core.log_cache import LogCache, Ran
-from quorate.client_sdk.protocol.core.values import Done, Invoke
-from quorate.client_sdk.protocol.operations import observe, weak_calls
-from quorate.client_sdk.protocol.operations.context import Machine
+from quorate.client_sdk.protocol.core.rounds import Task
+from quorate.client_sdk.protocol.core.values import Done, Invoke, ReadRepair
+from quorate.client_sdk.protocol.operations import everywhere, observe, runs, weak_calls
+from quorate.client_sdk.protocol.operations.context import Machine, OutcomeSteps
 from quorate.quorums.choices import choice
 from quorate.quorums.choices.choice import Consistency
+from quorate.replica.protocol.catch_up import Progress
+from quorate.replica.protocol.undecided import Undecided
 from tests.sim.planted.plant import Planting, patched
 
 
@@ -68,3 +71,32 @@ def go_on_over_another_state() -> Planting:
         return len(ran.timestamps) <= len(waiting)
 
     return patched(weak_calls, _goes_on=goes_on)
+
+
+def repair_no_entries() -> Planting:
+    """Nobody finds out whether entries are complete whose clients vanished."""
+    return patched(Progress, overdue=lambda *_: ())
+
+
+def repair_no_decisions() -> Planting:
+    """Nobody finishes decisions whose clients vanished."""
+    return patched(Undecided, due=lambda *_: [])
+
+
+def tell_what_one_accepted() -> Planting:
+    """A read repair tells all that what some replica accepted is decided."""
+
+    right = runs._RUNS[ReadRepair]
+
+    def repair(operation: ReadRepair, task: Task, machine: Machine) -> OutcomeSteps:
+        if operation.entries:
+            return (yield from right(operation, task, machine))
+        cache = machine.cache_of(operation.object)
+        yield from observe.collect(
+            operation.object, task, machine, machine.choice_of(operation.object).anyone
+        )
+        everyone = frozenset(machine.choice_of(operation.object).votes)
+        yield from everywhere._tell(everywhere._decided(cache), task, set(everyone), everyone)
+        return Done(None, "ReadRepair/Ok", everyone)
+
+    return patched(runs, _RUNS={**runs._RUNS, ReadRepair: repair})
