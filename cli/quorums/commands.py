@@ -90,7 +90,8 @@ def _show_anomalies(specification: Specification, relation: Relation) -> None:
     )
     out.print(anomaly_table(anomalies(specification, relation)))
     out.print(
-        "Replicas catch up once all are up. A change whose client ended at once may stay missing at one until the next change."
+        "Once all replicas are up, they come to show the same within seconds. Only a change with an unknown outcome may show at some of "
+        "them, until the next change."
     )
 
 

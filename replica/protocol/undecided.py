@@ -12,7 +12,6 @@ from .log import ObjectState
 
 AFTER_S: Final = 5.0
 """Who decided has told by then, if it is alive and has network."""
-AGAIN_S: Final = 30.0
 WAITING_MAX: Final = 100_000
 """Objects that wait; further ones are finished by who reads or changes them, or after a restart."""
 
@@ -39,24 +38,23 @@ class Undecided:
         """At most `limit` objects whose decision has waited for long. Each is given out again later, unless it is made by then."""
         noted, store.undecided = store.undecided, {}
         for name in noted:
-            self._wait(store, name, mono_s + AFTER_S)
+            self._wait(store, name, mono_s)
         found: list[str] = []
         while len(found) < limit and self._waiting.is_due(mono_s):
             if (due := self._waiting.pop(mono_s)) is None:
                 continue
             # Of an object that is always being decided there is an accept without its commit whenever one looks: it is another one then.
-            is_left = self._ballots.pop(due) == _undecided(store, due)
-            if is_left:
+            if self._ballots.pop(due) == _undecided(store, due):
                 found.append(due)
-            self._wait(store, due, mono_s + (AGAIN_S if is_left else AFTER_S))
+            self._wait(store, due, mono_s)
         return found
 
-    def _wait(self, store: Store, name: str, due_s: float) -> None:
+    def _wait(self, store: Store, name: str, mono_s: float) -> None:
         if name in self._ballots or len(self._ballots) >= WAITING_MAX:
             return
         if (ballot := _undecided(store, name)) is not None:
             self._ballots[name] = ballot
-            self._waiting.push(name, due_s)
+            self._waiting.push(name, mono_s + AFTER_S)
 
 
 def _undecided(store: Store, name: str) -> Ballot | None:

@@ -36,7 +36,7 @@ METRICS: Final[Mapping[str, Metric]] = {
         "counter",
         ("type", "operation", "outcome"),
         "Operations that the replica's own front end ended: those asked for over HTTP, commands of other front ends "
-        "(operation Serve), and the janitor's (Collect).",
+        "(operation Serve), the janitor's (Collect), and read repairs (ReadRepair).",
     ),
     "quorate_operation_duration_seconds": Metric(
         "histogram",

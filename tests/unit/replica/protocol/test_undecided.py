@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from quorate.replica.protocol.log import ObjectState
-from quorate.replica.protocol.undecided import AFTER_S, AGAIN_S, Undecided
+from quorate.replica.protocol.undecided import AFTER_S, Undecided
 from tests.unit.replica.protocol.test_acceptor import ballot
 
 NAME = "register/x"
@@ -60,14 +60,14 @@ def test_what_is_decided_or_forgotten_by_then_is_not_given_out() -> None:
         assert waiting.due(store, AFTER_S, 9) == []
 
 
-def test_what_could_not_be_finished_is_given_out_again_later() -> None:
+def test_what_could_not_be_finished_is_given_out_again() -> None:
     store, waiting = OfOne(), Undecided()
     waiting.due(store, 0.0, 9)
     assert waiting.due(store, AFTER_S, 9) == [NAME]
-    assert waiting.due(store, AFTER_S + AGAIN_S - 0.1, 9) == []
-    assert waiting.due(store, AFTER_S + AGAIN_S, 9) == [NAME]
+    assert waiting.due(store, 2 * AFTER_S - 0.1, 9) == []
+    assert waiting.due(store, 2 * AFTER_S, 9) == [NAME]
     store.commit()
-    assert waiting.due(store, 10 * AGAIN_S, 9) == []
+    assert waiting.due(store, 10 * AFTER_S, 9) == []
 
 
 def test_a_round_gives_out_no_more_than_it_was_asked_for() -> None:

@@ -67,7 +67,6 @@ async def test_a_decision_whose_client_vanished_is_finished_whatever_goes_wrong_
 ) -> None:
     monkeypatch.setattr(repairing, "ROUND_S", 0.01)
     monkeypatch.setattr(undecided, "AFTER_S", 0.01)
-    monkeypatch.setattr(undecided, "AGAIN_S", 0.01)
     ballot = await accepted(member, "register/left")
     front_end = Repairs(member)
     task = Repairing(member, front_end)
