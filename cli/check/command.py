@@ -16,15 +16,14 @@ from ...adts.histories.orders import Model
 from ...adts.histories.verdict import Typed, Verdict, verdicts
 from ...adts.histories.weak import Anomalies
 from ...adts.own import Computed
-from ...adts.plain_class import PlainClass, is_plain
 from ...adts.specification import Specification
 from ...adts.types.catalogue import adt_of, known_types
-from ..cluster.document import url_of
+from ..cluster.document import folder_of
 from ..cluster.status import cluster_document
 from ..failure import EXIT_FAILED, EXIT_UNKNOWN, Usage
 from ..options import ClusterOption
 from ..output import AsJson, answer, reported
-from ..quorums.data_types import class_of, computed, type_named, users_code
+from ..quorums.data_types import type_named, type_of_cluster, users_code
 from ..values import spelled_out
 from .drawing import drawn
 from .history_file import Recorded, recorded
@@ -130,12 +129,7 @@ def _named(name: str, cluster: str) -> Specification:
     if name not in document.own_types:
         known = ", ".join(document.own_types) or "none"
         raise Usage(f"there is no data type {name!r}: the [types] of {cluster} name {known}")
-    folder = Path.cwd() if url_of(cluster) else Path(cluster).resolve().parent
-    found = class_of(document.own_types, name, folder)
-    if not is_plain(found):
-        raise Usage(f"{document.own_types[name]}, the type {name}, is no plain class, which alone is served")
-    with users_code(f"{document.own_types[name]} is no data type"):
-        return computed(document.own_types[name], PlainClass(found))
+    return type_of_cluster(document.own_types, name, folder_of(cluster))
 
 
 _ADJECTIVE: Final = {

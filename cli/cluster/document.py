@@ -147,6 +147,11 @@ def url_of(cluster: str) -> str | None:
     return None
 
 
+def folder_of(cluster: str) -> Path:
+    """Where code of one's own is looked for, besides where Python finds modules: the folder of the file that `cluster` names, or this one."""
+    return Path.cwd() if url_of(cluster) else Path(cluster).resolve().parent
+
+
 def read_document(path: Path) -> ClusterDocument:
     """The checked document in the file; a sentence that says what to do when there is none."""
     try:

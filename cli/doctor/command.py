@@ -18,14 +18,14 @@ from rich.markup import escape
 from rich.table import Table
 
 from ...adts.dependency import dependencies
-from ...adts.specification import operation_of
+from ...adts.specification import Specification, operation_of
 from ...adts.types.catalogue import SPECIFICATIONS
-from ...api_specs.cluster import BadCluster, ClockSettings, ClusterDocument
+from ...api_specs.cluster import BadCluster, ChoiceRule, ClockSettings, ClusterDocument
 from ...client_sdk.errors import BadInput
 from ...measurement.faults.held_ports import is_free
 from ...spark_reports.model.errors import JavaMissing
 from ...spark_reports.spark.session import java_home
-from ..cluster.document import is_loopback
+from ..cluster.document import folder_of, is_loopback
 from ..cluster.status import (
     Found,
     ask_all,
@@ -36,9 +36,10 @@ from ..cluster.status import (
     own_views,
     without_code,
 )
-from ..failure import EXIT_FAILED, Failure
+from ..failure import EXIT_FAILED, Failure, Usage
 from ..output import AsJson, answer, console, reported
-from ..quorums.anomalies import anomalies, observing
+from ..quorums.anomalies import anomalies, observing, wrongly_observing
+from ..quorums.data_types import type_of_cluster
 from .check import Check
 from .folder import folder_checks
 from .secrets import SENT, certificate_checks, secret_checks
@@ -109,7 +110,7 @@ def _asked(cluster: str, secrets: Iterable[Check]) -> tuple[list[Found], list[Ch
     try:
         document = cluster_document(cluster)
         answers = ask_all(document)
-        return answers, [*quorum_checks(document, answers), *consistency_checks(document)]
+        return answers, [*quorum_checks(document, answers), *consistency_checks(document, folder_of(cluster))]
     except (Failure, BadCluster, BadInput) as error:
         fix = "mend it, or name another file or a replica's URL with --cluster; the replicas were not asked"
         return [], [Check("cluster file", False, str(error), fix)]
@@ -202,27 +203,49 @@ def quorum_checks(document: ClusterDocument, answers: list[Found]) -> Iterator[C
         yield Check("quorums, as replicas see them", False, "; ".join(own), fix, needed=False)
 
 
-def consistency_checks(document: ClusterDocument) -> Iterator[Check]:
-    """What may be missed on objects of eventual consistency, rule by rule."""
+def consistency_checks(document: ClusterDocument, folder: Path) -> Iterator[Check]:
+    """What may be missed on objects of eventual consistency, rule by rule. The cluster file stands in `folder`, and code of one's own may."""
     for rule in document.choices:
-        for name, specification in document.specifications.items():
+        for name in document.specifications:
             if not (rule.covers(name) and document.choice_by(rule, name).is_weak):
                 continue
-            found = "what the class names in `observing` reads any one replica"
-            if name in SPECIFICATIONS:
-                pairs = anomalies(specification, dependencies(specification))
-                found = "; ".join(f"{each.answer} may miss {each.missed}: {each.history}" for each in pairs)
-                asked = {
-                    each: size.initial
-                    for each, size in document.choice_by(rule, name).classes.items()
-                    if operation_of(each) in observing(specification) and size.initial > 1
-                }
-                if asked:
-                    more = ", ".join(f"{each} reads {votes}" for each, votes in asked.items())
-                    found = (
-                        f"{more}: leave these classes out of the rule, and any one replica answers. {found}"
-                    )
-            yield Check(f"eventual consistency of {rule.objects}, {name}", True, found)
+            what = f"eventual consistency of {rule.objects}, {name}"
+            try:
+                yield Check(
+                    what, True, f"{_read_by_more(document, rule, name)}{_anomalies(document, name, folder)}"
+                )
+            except Usage as usage:
+                fix = "mend the class, or run doctor where the code of the type is"
+                yield Check(what, False, f"what it misses is not known here: {usage}", fix, needed=False)
+
+
+def _anomalies(document: ClusterDocument, name: str, folder: Path) -> str:
+    """What weak answers of a type may miss, each with its shortest history."""
+    if name in SPECIFICATIONS:
+        specification: Specification = SPECIFICATIONS[name]
+        relation = dependencies(specification)
+    else:
+        specification = own = type_of_cluster(document.own_types, name, folder)
+        relation = own.relation
+        if problem := wrongly_observing(own):
+            raise Usage(problem)
+    if not observing(specification):
+        return "nothing, for the class names no operation in `observing`"
+    return "; ".join(
+        f"{each.answer} may miss {each.missed}: {each.history}" for each in anomalies(specification, relation)
+    )
+
+
+def _read_by_more(document: ClusterDocument, rule: ChoiceRule, name: str) -> str:
+    """Which weak operations ask more than one replica, because the rule says so."""
+    if name not in SPECIFICATIONS:  # Of these the rule names no operation.
+        return ""
+    asked = ", ".join(
+        f"{each} reads {size.initial}"
+        for each, size in document.choice_by(rule, name).classes.items()
+        if operation_of(each) in observing(SPECIFICATIONS[name]) and size.initial > 1
+    )
+    return f"{asked}: leave these classes out of the rule, and any one replica answers. " if asked else ""
 
 
 def stored_checks(answers: list[Found]) -> Iterator[Check]:

@@ -10,7 +10,7 @@ from ...adts.specification import Response
 from ...client_sdk import Client, connect
 from ...client_sdk.api.objects import OwnType
 from ...client_sdk.transport.tls import from_environment
-from ..cluster.document import DEFAULT_NAME, read_document, url_of
+from ..cluster.document import DEFAULT_NAME, folder_of, read_document, url_of
 from ..credentials import read_token
 from ..failure import EXIT_FAILED, Usage
 from ..options import ClusterOption, DeadlineOption
@@ -77,5 +77,6 @@ def type_of(client: Client, type_name: str, cluster: str) -> OwnType:
     if type_name not in client.document.own_types:
         known = ", ".join(client.document.own_types) or "none"
         raise Usage(f"The cluster has no type {type_name!r}: its document's [types] name {known}.")
-    folder = Path.cwd() if url_of(cluster) else Path(cluster).resolve().parent
-    return OwnType(client.document, class_of(client.document.own_types, type_name, folder), type_name)
+    return OwnType(
+        client.document, class_of(client.document.own_types, type_name, folder_of(cluster)), type_name
+    )

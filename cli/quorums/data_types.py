@@ -87,6 +87,15 @@ def class_of(types: Mapping[str, str], name: str, folder: Path) -> type:
         return cast("type", getattr(import_module(module), wanted))
 
 
+def type_of_cluster(types: Mapping[str, str], name: str, folder: Path) -> Computed:
+    """The type of one's own that a cluster file calls so, with its dependency relation. Raises Usage, as `class_of` does."""
+    found = class_of(types, name, folder)
+    if not is_plain(found):
+        raise Usage(f"{types[name]}, the type {name}, is no plain class, which alone is served")
+    with users_code(f"{types[name]} is no data type"):
+        return computed(types[name], PlainClass(found))
+
+
 def computed(text: str, serial: SerialSpecification, bound: Bound = DEFAULT) -> Computed:
     """The type that `text` names, with its dependency relation; raises as `type_named` does."""
     if isinstance(serial, PlainClass):

@@ -9,6 +9,7 @@ import os
 import socket
 import subprocess
 import sys
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -309,6 +310,44 @@ def test_a_rule_that_keeps_the_quorums_of_what_observes_is_told() -> None:
         ({}, "Read/Ok may miss"),
     ):
         rule = ChoiceRule("register/*", classes, consistency="eventual")
-        (check,) = consistency_checks(ClusterDocument("c", replicas, (rule, ChoiceRule("queue/*"))))
+        document = ClusterDocument("c", replicas, (rule, ChoiceRule("queue/*")))
+        (check,) = consistency_checks(document, Path())
         assert check.ok
         assert check.found.startswith(words)
+
+
+@pytest.mark.parametrize(
+    ("members", "ok", "words"),
+    [
+        ("observing = ('first',)", True, "First"),
+        ("", True, "nothing, for the class names no operation in `observing`"),
+        ("observing = ('put',)", False, "which may change something"),
+        ("raise ValueError", False, "cannot be imported"),
+    ],
+)
+def test_what_a_class_of_ones_own_may_miss_is_told_from_its_code(
+    tmp_path: Path, members: str, ok: bool, words: str
+) -> None:
+    module = f"tasks_{zlib.crc32(members.encode())}"
+    (tmp_path / f"{module}.py").write_text(TASKS.replace("MEMBERS", members))
+    replicas = tuple(ReplicaInfo(f"r{number}", f"http://r{number}:1") for number in (1, 2, 3))
+    rule = ChoiceRule("tasks/*", consistency="eventual")
+    document = ClusterDocument("c", replicas, (rule,), types={"tasks": f"{module}:Tasks"})
+    (check,) = consistency_checks(document, tmp_path)
+    assert (check.ok, check.needed) == (ok, ok), check
+    assert words.lower() in check.found.lower()
+    if "first" in members:
+        assert "may miss" in check.found
+    assert ok or "where the code" in check.fix
+
+
+TASKS = """
+class Tasks:
+    MEMBERS
+    def __init__(self) -> None:
+        self.waiting: list[str] = []
+    def put(self, task: str) -> None:
+        self.waiting.append(task)
+    def first(self) -> str | None:
+        return self.waiting[0] if self.waiting else None
+"""
