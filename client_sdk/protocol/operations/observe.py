@@ -63,7 +63,7 @@ def collect(
 def _whole(
     round_: Gathering, needed: Quorum, to_first_in: LogCache | None
 ) -> Generator[float, Event, frozenset[str]]:
-    """Who has shown its log to the end, once they are a quorum; or there is an entry in the log cache, if one is given."""
+    """Who has shown its log to the end, once they are a quorum; or a reply has come, and there is an entry in the log cache, if one is given."""
     whole: set[str] = set()
 
     def is_enough() -> bool:
@@ -74,7 +74,8 @@ def _whole(
                 whole.add(replica)
             else:
                 round_.again(replica)
-        return needed.is_met_by(whole) or (to_first_in is not None and to_first_in.has_entries)
+        has_shown_one = to_first_in is not None and bool(round_.replies) and to_first_in.has_entries
+        return needed.is_met_by(whole) or has_shown_one
 
     yield from round_.wait(is_enough)
     return frozenset(whole)

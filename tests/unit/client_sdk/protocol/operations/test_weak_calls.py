@@ -9,7 +9,7 @@ import pytest
 from quorate.adts.plain_class import Json, PlainClass
 from quorate.adts.specification import Invocation, Response
 from quorate.api_specs.cluster import ChoiceRule
-from quorate.api_specs.messages import Accept
+from quorate.api_specs.messages import Accept, Collect
 from quorate.client_sdk.protocol.core import work
 from quorate.client_sdk.protocol.core.rounds import Event, Task
 from quorate.client_sdk.protocol.core.values import Done, Failed, Invoke, Operation
@@ -94,6 +94,21 @@ def test_what_no_class_names_or_is_of_an_atomic_object_asks_a_quorum(
     hand.settle()
     assert isinstance(done := hand.outcomes["look"], Done)
     assert not done.is_weak
+
+
+def test_a_strong_look_after_a_weak_one_is_answered_where_another_front_end_has_run_the_calls() -> None:
+    """It knows stored calls that have run since: one reply tells it so, and it needs no decision of its own."""
+    hand = tasks()
+    hand.ask("f1", on_tasks("put", "a"))
+    hand.ask("f2", on_tasks("first"))
+    hand.ask("f3", on_tasks("count"))
+    hand.start("f2", on_tasks("count"), "strong")
+    for replica in ("r1", "r2", "r3"):
+        requests = [packet.send.request for packet in hand.packets if packet.front == "f2"]
+        assert all(isinstance(each, Collect) and each.ballot is None for each in requests), "a look"
+        hand.carry("f2", replica)
+    assert isinstance(done := hand.outcomes["strong"], Done)
+    assert done.result == Response("Ok", (1,))
 
 
 def test_what_changes_something_is_decided_whatever_the_class_calls_it() -> None:
