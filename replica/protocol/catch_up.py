@@ -56,10 +56,12 @@ class Lack(NamedTuple):
     entries: tuple[Timestamp, ...]
     is_behind: bool = False
 
-    def request(self, log: Log) -> Collect:
-        """Ask for it. The summary is sent only where it is another one than here."""
+    def request(self, log: Log, most: int) -> Collect:
+        """Ask for it, for at most so many entries. The summary is sent only where it is another one than here."""
         state = log.state(self.object)
-        return Collect(self.object, known=None if state is None else state.accepted, wanted=self.entries)
+        return Collect(
+            self.object, known=None if state is None else state.accepted, wanted=self.entries[:most]
+        )
 
 
 class _Behind(NamedTuple):
@@ -204,29 +206,26 @@ class Progress:
             del self._behind[lack.object]
         told_of = {row.entry.t for row in told.rows}
         left = set(missing(lack.object, (t for t in told_of if t > told.status.horizon), log))
+        rest = tuple(t for t in lack.entries if t not in told_of) if told_of else ()
         for t in lack.entries:
-            if t not in left:
+            if t not in left and t not in rest:
                 self._waiting.pop((lack.object, t), None)
-        rest = tuple(t for t in lack.entries if t not in told_of)
-        if not told_of or not rest:
-            return None
-        again = Lack(lack.object, rest)
-        self.wait_for(again)
-        return again
+        return Lack(lack.object, rest) if rest else None
 
-    def overdue(self, lack: Lack, told: Collected) -> tuple[Entry, ...]:
-        """What was told, could not be installed, and has waited for so long that nobody will mark it complete any more: it is to be found out whether
-        it is."""
-        found = []
-        for row in told.rows:
-            key = lack.object, row.entry.t
-            waiting = self._waiting.get(key)
-            if waiting is None or row.complete or self._passes < waiting.due:
-                continue
-            found.append(row.entry)
-            again = min(self._passes - waiting.since, AGAIN_PASSES_MAX)
-            self._waiting[key] = waiting._replace(due=self._passes + again)
-        return tuple(found)
+    def overdue(self, told: Iterable[tuple[Lack, Reply]]) -> dict[str, list[Entry]]:
+        """By object, what was told, could not be installed, and has waited for so long that nobody will mark it complete any more: it is to be found
+        out whether it is, now."""
+        found: dict[str, list[Entry]] = {}
+        for lack, reply in told:
+            for row in reply.rows if isinstance(reply, Collected) else ():
+                key = lack.object, row.entry.t
+                waiting = self._waiting.get(key)
+                if waiting is None or row.complete or self._passes < waiting.due:
+                    continue
+                found.setdefault(lack.object, []).append(row.entry)
+                again = min(self._passes - waiting.since, AGAIN_PASSES_MAX)
+                self._waiting[key] = waiting._replace(due=self._passes + again)
+        return found
 
 
 def resumed(since: int) -> Progress:

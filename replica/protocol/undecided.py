@@ -4,7 +4,7 @@ Owns how long one waits until another front end finishes it, so that catch-up br
 walk over all objects (`quorate.gc.pruning`) shows the store those that waited.
 """
 
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from ...gc.due_list import DueList
 from ...timestamps.ballot import Ballot
@@ -12,6 +12,10 @@ from .log import ObjectState
 
 AFTER_S: Final = 5.0
 """Who decided has told by then, if it is alive and has network."""
+AGAIN_S_MAX: Final = 320.0
+"""Who cannot be decided is tried at least so often."""
+LOOKS_MAX: Final = 1000
+"""Objects looked at in one round: other work of the store waits meanwhile."""
 WAITING_MAX: Final = 100_000
 """Objects that wait; further ones are finished by who reads or changes them, or after a restart."""
 
@@ -26,35 +30,46 @@ class Store(Protocol):
         """The object's state, or None when the store does not know it."""
 
 
+class _Waiting(NamedTuple):
+    """What was accepted last when an object began to wait, and for how many seconds it waits."""
+
+    ballot: Ballot
+    wait_s: float
+
+
 class Undecided:
     """Those of one store. Used in the writer thread only."""
 
     def __init__(self) -> None:
-        self._waiting: Final = DueList()
-        self._ballots: Final[dict[str, Ballot]] = {}
-        """By object that waits: what was accepted last when it began to."""
+        self._due: Final = DueList()
+        self._waiting: Final[dict[str, _Waiting]] = {}
 
     def due(self, store: Store, mono_s: float, limit: int) -> list[str]:
-        """At most `limit` objects whose decision has waited for long. Each is given out again later, unless it is made by then."""
+        """At most `limit` objects whose decision has waited for long. Each is given out again, less and less often, unless it is made by then:
+        those that nobody can decide must not hold up others."""
         noted, store.undecided = store.undecided, {}
         for name in noted:
-            self._wait(store, name, mono_s)
+            self._wait(store, name, mono_s, AFTER_S)
         found: list[str] = []
-        while len(found) < limit and self._waiting.is_due(mono_s):
-            if (due := self._waiting.pop(mono_s)) is None:
+        for _ in range(LOOKS_MAX):
+            if len(found) == limit or not self._due.is_due(mono_s):
+                break
+            if (due := self._due.pop(mono_s)) is None:
                 continue
+            before = self._waiting.pop(due)
             # Of an object that is always being decided there is an accept without its commit whenever one looks: it is another one then.
-            if self._ballots.pop(due) == _undecided(store, due):
+            is_left = before.ballot == _undecided(store, due)
+            if is_left:
                 found.append(due)
-            self._wait(store, due, mono_s)
+            self._wait(store, due, mono_s, min(2 * before.wait_s, AGAIN_S_MAX) if is_left else AFTER_S)
         return found
 
-    def _wait(self, store: Store, name: str, mono_s: float) -> None:
-        if name in self._ballots or len(self._ballots) >= WAITING_MAX:
+    def _wait(self, store: Store, name: str, mono_s: float, wait_s: float) -> None:
+        if name in self._waiting or len(self._waiting) >= WAITING_MAX:
             return
         if (ballot := _undecided(store, name)) is not None:
-            self._ballots[name] = ballot
-            self._waiting.push(name, mono_s + AFTER_S)
+            self._waiting[name] = _Waiting(ballot, wait_s)
+            self._due.push(name, mono_s + wait_s)
 
 
 def _undecided(store: Store, name: str) -> Ballot | None:

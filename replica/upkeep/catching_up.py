@@ -17,7 +17,6 @@ from ...api_specs.messages import Batch, Changed, Collect, Collected, Reply, Req
 from ...api_specs.values import text_bytes
 from ...client_sdk.protocol.core.values import Failed, Outcome, ReadRepair, Unanswered
 from ...client_sdk.transport.ports import Transport
-from ...timestamps.clock import Now
 from ..protocol.catch_up import Lack, Progress, install, is_timely, resumed
 from ..service.member import Member, StoreLost
 from ..store.store import Store
@@ -144,45 +143,36 @@ class CatchingUp(Background):
         self._tell_lag(other)  # Also where nothing can be got now.
         while waiting:
             some, waiting = waiting[:FETCHED_MAX], waiting[FETCHED_MAX:]
-            asked, asked_at = await self._member.run(partial(_requests, some)), self._member.now()
+            asked, asked_at = await self._member.run(partial(self._requests, some)), self._member.now()
             replies = await self._ask(other, asked)
-            overdue: dict[str, tuple[Entry, ...]] = {}
-            step = partial(
-                self._installed, other=other, asked=some, asked_at=asked_at, replies=replies, overdue=overdue
-            )
-            waiting += await self._go_on(other, step)
-            if overdue and may_repair:
+            if not is_timely(asked_at, self._member.now(), self._member.document.limits):
+                waiting += some
+                continue
+            told = list(zip(some, replies, strict=False))
+            step = partial(self._installed, other=other, told=told)
+            waiting += some[len(replies) :] + await self._go_on(other, step)
+            if may_repair and (overdue := self._progress[other][1].overdue(told)):
                 may_repair = await self._repair(overdue)
 
-    async def _repair(self, overdue: Mapping[str, tuple[Entry, ...]]) -> bool:
-        """Find out whether these entries are complete; False where that cannot be found out now: a later pass asks again."""
-        asked = (ReadRepair(name, entries) for name, entries in overdue.items())
+    async def _repair(self, overdue: Mapping[str, Sequence[Entry]]) -> bool:
+        """Find out whether these entries are complete; False where too few replicas answer for that now: a later pass asks again."""
+        asked = (ReadRepair(name, tuple(entries)) for name, entries in overdue.items())
         outcomes = await asyncio.gather(*(self._front_end.run(each, REPAIR_S) for each in asked))
-        return not any(isinstance(each, Failed) for each in outcomes)
+        return not any(isinstance(each, Failed) and each.reason == "unavailable" for each in outcomes)
+
+    def _requests(self, lacking: Sequence[Lack], store: Store) -> list[Collect]:
+        return [lack.request(store, self._member.document.limits.page_entries_max) for lack in lacking]
 
     def _installed(
-        self,
-        progress: Progress,
-        log: Store,
-        *,
-        other: str,
-        asked: Sequence[Lack],
-        asked_at: Now,
-        replies: Sequence[Reply],
-        overdue: dict[str, tuple[Entry, ...]],
+        self, progress: Progress, log: Store, *, other: str, told: Sequence[tuple[Lack, Reply]]
     ) -> list[Lack]:
-        """Install what was told; what is still to be asked for. A reply to a batch that asks for much is cut off. What nobody marks complete goes
-        to `overdue`."""
-        if not is_timely(asked_at, self._member.now(), self._member.document.limits):
-            return list(asked)
-        left = list(asked[len(replies) :])
-        for lack, told in zip(asked, replies, strict=False):
-            if isinstance(told, Collected):
-                self._install(log, other, lack, told)
-                if (rest := progress.settle(lack, told, log)) is not None:
+        """Install what was told; what is still to be asked for. A reply to a batch that asks for much is cut off."""
+        left = []
+        for lack, reply in told:
+            if isinstance(reply, Collected):
+                self._install(log, other, lack, reply)
+                if (rest := progress.settle(lack, reply, log)) is not None:
                     left.append(rest)
-                if entries := progress.overdue(lack, told):
-                    overdue[lack.object] = entries
         return left
 
     def _install(self, store: Store, other: str, lack: Lack, told: Collected) -> None:
@@ -202,10 +192,6 @@ class CatchingUp(Background):
         if isinstance(answer, Unanswered):
             raise Silent
         return answer.replies
-
-
-def _requests(lacking: Sequence[Lack], store: Store) -> list[Collect]:
-    return [lack.request(store) for lack in lacking]
 
 
 def _size(entry: Entry) -> int:

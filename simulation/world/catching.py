@@ -125,15 +125,15 @@ class CatchingUp:
             self._install(lack, told)
             if (rest := progress.settle(lack, told, self._node.replica.store)) is not None:
                 self._fetch(other, progress, rest)
-            if entries := progress.overdue(lack, told):
-                self._node.repairing.entries(lack.object, entries)
+            for name, entries in progress.overdue([(lack, told)]).items():
+                self._node.repairing.entries(name, tuple(entries))
             unanswered.remove(lack)
             if unanswered is self._unanswered[other.id]:
                 self._keep(other, progress)
 
         unanswered = self._unanswered[other.id]
         unanswered.append(lack)
-        self._ask(other, lack.request(self._node.replica.store), hear)
+        self._ask(other, lack.request(self._node.replica.store, limits.page_entries_max), hear)
 
     def _install(self, lack: Lack, told: Collected) -> None:
         node, store = self._node, self._node.replica.store

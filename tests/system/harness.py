@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from quorate.api_specs.cluster import ChoiceRule, ClusterDocument
 from quorate.api_specs.messages import Accepted, Append, Appended, Batch, BatchReply, Status
@@ -28,6 +28,7 @@ from quorate.measurement.faults.held_ports import HeldPort
 from quorate.timestamps.timestamp import Timestamp
 from tests.support.exchanging import Exchanging
 
+_Result = TypeVar("_Result")
 ROOT: Final = Path(__file__).parents[2]
 WAIT_S: Final = 90.0
 LOG_LINES_SHOWN: Final = 30
@@ -183,6 +184,16 @@ def until_now(holds: Callable[[], bool], what: str, *, deadline_s: float = WAIT_
     while not holds():
         assert time.monotonic() < late_s, f"not within {deadline_s:g} s: {what}"
         time.sleep(0.01)
+
+
+def answered(call: Callable[[], _Result], *, deadline_s: float = WAIT_S) -> _Result:
+    """The answer of a call that may be repeated, however often a busy machine takes longer than its short deadline lasts."""
+    late_s = time.monotonic() + deadline_s
+    while True:
+        try:
+            return call()
+        except (OutcomeUnknown, Unavailable):
+            assert time.monotonic() < late_s, f"not within {deadline_s:g} s"
 
 
 async def delete_all(users: AsyncDictionary, keys: Sequence[str], *, deadline_s: float = WAIT_S) -> None:

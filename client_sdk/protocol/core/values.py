@@ -176,7 +176,7 @@ class CollectTombstone(Struct, frozen=True):
 
 class ReadRepair(Struct, frozen=True):
     """See to it that all replicas come to hold what is done of an object, and what some of them do not know to be done: these `entries`, or,
-    without any, what was accepted last. Result: None."""
+    without any, what was accepted last. Result: how many of these are done."""
 
     object: str
     entries: tuple[Entry, ...] = ()

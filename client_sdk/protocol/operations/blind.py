@@ -175,8 +175,9 @@ class Blind:
         """Store a reader's entries at a final quorum, as they are, and let it be known; which of them, for fences may stand in the way."""
         for _ in entries:
             self._machine.count("entries written back")
-        attempts = list(map(Attempt, entries))
-        yield from self._append(attempts, "repair")
+        attempts, at_once = list(map(Attempt, entries)), self._machine.limits.batch_items_max
+        for begin in range(0, len(attempts), at_once):
+            yield from self._append(attempts[begin : begin + at_once], "repair")
         stored = tuple(attempt.entry.t for attempt in attempts if attempt.is_done)
         tell_complete(self._name, stored, self._machine)
         return stored

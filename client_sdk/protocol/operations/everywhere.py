@@ -17,7 +17,7 @@ from ..core.rounds import Event, Expired, Gathering, Task
 from ..core.values import YOUNG, CollectTombstone, Done, ReadRepair
 from ..decisions.read_window import CELL_ROWS
 from ..decisions.transitions import ConfirmCommand, FoldCommand
-from .blind import Blind
+from .blind import NOBODY, Blind
 from .context import Machine, OutcomeSteps, decide
 from .observe import is_whole
 
@@ -29,12 +29,15 @@ def read_repair(operation: ReadRepair, task: Task, machine: Machine) -> OutcomeS
     name = operation.object
     cache, votes = machine.cache_of(name), frozenset(machine.choice_of(name).votes)
     if operation.entries:
-        yield from Blind(name, task, machine).write_back(*operation.entries)
-    else:
-        yield from decide(name, ConfirmCommand(), task, machine)
-        if cache.is_decided:
-            yield from _tell(_decided(cache), task, set(votes), votes)
-    return Done(None, "ReadRepair/Ok", votes)
+        stored = yield from Blind(name, task, machine).write_back(*operation.entries)
+        return Done(len(stored), "ReadRepair/Ok", NOBODY)
+    yield from decide(name, ConfirmCommand(), task, machine)
+    if (
+        not cache.is_decided or cache.ballot == NO_BALLOT
+    ):  # Another one is being decided, or all has been forgotten.
+        return Done(0, "ReadRepair/Ok", NOBODY)
+    yield from _tell(_decided(cache), task, set(votes), votes)
+    return Done(1, "ReadRepair/Ok", votes)
 
 
 def collect_tombstone(operation: CollectTombstone, task: Task, machine: Machine) -> OutcomeSteps:

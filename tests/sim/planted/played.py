@@ -226,7 +226,7 @@ class Played(Hand):
             assert isinstance(changed, Changed)
             assert not changed.more
             for lack in progress.hear(asked, changed, here.store):
-                told = self._told(other, lack.request(here.store))
+                told = self._told(other, lack.request(here.store, PAGE))
                 assert isinstance(told, Collected)
                 answers.append((lack, told))
 

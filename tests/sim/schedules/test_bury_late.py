@@ -44,7 +44,7 @@ def test_what_a_catch_up_brings_below_a_fence_does_not_outlive_the_deletion() ->
     changed = hand._told("r1", asked)
     assert isinstance(changed, Changed)
     (lack,) = progress.hear(asked, changed, here)
-    told = hand._told("r1", lack.request(here))
+    told = hand._told("r1", lack.request(here, PAGE))
     assert isinstance(told, Collected)
 
     hand.ripen(KEY)

@@ -203,9 +203,14 @@ def test_missing_is_what_a_view_may_need_and_is_not_here_newest_first() -> None:
 
 def test_a_summary_is_sent_only_where_another_one_was_accepted_here() -> None:
     replica = Behind()
-    assert lack(4).request(replica.store) == Collect(NAME, wanted=(at(4),))
+    assert lack(4).request(replica.store, LIMIT) == Collect(NAME, wanted=(at(4),))
     replica.ask(Accept(NAME, ballot(3), Summary(at(1))))
-    assert lack(4).request(replica.store).known == ballot(3)
+    assert lack(4).request(replica.store, LIMIT).known == ballot(3)
+
+
+def test_no_more_is_asked_for_at_once_than_a_replica_answers_and_the_newest_first() -> None:
+    asked = lack(9, 8, 7, 6, 5, 4).request(Behind().store, LIMIT)
+    assert asked.wanted == tuple(at(us) for us in (9, 8, 7, 6, 5))
 
 
 LIMIT = 5
@@ -376,10 +381,26 @@ def test_what_waits_for_its_mark_is_overdue_after_a_while_and_then_less_and_less
     for number in range(100):
         progress.wait_for(lacking)
         progress.settle(lacking, told, replica.store)
-        if progress.overdue(lacking, told):
+        if progress.overdue([(lacking, told)]):
             overdue.append(number)
         progress.begin()
     assert overdue == [4, 8, 16, 32, 64, 96]
+
+
+def test_what_no_answer_has_room_for_waits_since_it_was_first_missed() -> None:
+    """Values that never become complete may fill each answer: what is behind them is asked for in the same pass, and is overdue as they are."""
+    progress, replica = begun()
+    replica.ask(Collect(NAME, fence=at(5)))
+    (lacking,) = heard(progress, changed(9, 3, 4), replica)
+    progress.wait_for(lacking)
+    rest = lack(3)
+    for _ in range(OVERDUE_PASSES):
+        progress.begin()
+        assert progress.settle(lacking, Collected(Status(), rows=(Row(entry(4)),)), replica.store) == rest
+        assert progress.settle(rest, Collected(Status(), rows=(Row(entry(3)),)), replica.store) is None
+    told = [(each, Collected(Status(), rows=(Row(entry(us)),))) for each, us in ((lacking, 4), (rest, 3))]
+    assert progress.overdue(told) == {NAME: [entry(4), entry(3)]}
+    assert progress.overdue(told) == {}, "each is given out once"
 
 
 def test_what_is_marked_or_waits_no_more_is_not_overdue() -> None:
@@ -392,7 +413,7 @@ def test_what_is_marked_or_waits_no_more_is_not_overdue() -> None:
     replica.store.apply(PutRows(NAME, (entry(4),)))
     told = Collected(Status(), rows=(Row(entry(3), complete=True), Row(entry(4))))
     progress.settle(lacking, told, replica.store)
-    assert progress.overdue(lacking, told) == ()
+    assert progress.overdue([(lacking, told)]) == {}
 
 
 def test_a_copy_goes_on_by_itself() -> None:

@@ -1,7 +1,9 @@
 """Decisions of which nobody told that they are made: when they are given out to be finished."""
 
+import pytest
 from msgspec.structs import replace
 
+from quorate.replica.protocol import undecided
 from quorate.replica.protocol.log import ObjectState
 from quorate.replica.protocol.undecided import AFTER_S, Undecided
 from tests.unit.replica.protocol.test_acceptor import ballot
@@ -60,14 +62,33 @@ def test_what_is_decided_or_forgotten_by_then_is_not_given_out() -> None:
         assert waiting.due(store, AFTER_S, 9) == []
 
 
-def test_what_could_not_be_finished_is_given_out_again() -> None:
+def test_what_could_not_be_finished_is_given_out_again_less_and_less_often() -> None:
     store, waiting = OfOne(), Undecided()
-    waiting.due(store, 0.0, 9)
-    assert waiting.due(store, AFTER_S, 9) == [NAME]
-    assert waiting.due(store, 2 * AFTER_S - 0.1, 9) == []
-    assert waiting.due(store, 2 * AFTER_S, 9) == [NAME]
+    found = [second for second in range(1200) if waiting.due(store, float(second), 9)]
+    assert found == [5, 15, 35, 75, 155, 315, 635, 955]
     store.commit()
-    assert waiting.due(store, 10 * AFTER_S, 9) == []
+    assert not any(waiting.due(store, 1200.0 + second, 9) for second in range(1000))
+
+
+def test_what_is_accepted_anew_waits_as_at_first() -> None:
+    store, waiting = OfOne(), Undecided()
+    for second in range(100):
+        waiting.due(store, float(second), 9)
+    store.accept(6)
+    found = [second for second in range(100, 200) if waiting.due(store, float(second), 9)]
+    assert found[0] == 155 + AFTER_S, "it is met when the older one would have been"
+
+
+def test_of_more_objects_than_may_wait_some_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(undecided, "WAITING_MAX", 0)
+    store, waiting = OfOne(), Undecided()
+    assert not any(waiting.due(store, float(second), 9) for second in range(100))
+
+
+def test_a_round_looks_at_no_more_objects_than_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(undecided, "LOOKS_MAX", 0)
+    store, waiting = OfOne(), Undecided()
+    assert not any(waiting.due(store, float(second), 9) for second in range(100))
 
 
 def test_a_round_gives_out_no_more_than_it_was_asked_for() -> None:

@@ -476,18 +476,35 @@ async def test_what_nobody_marks_complete_goes_to_read_repair_and_comes_once_it_
     assert here.lags["r2"].changes == 0
 
 
-async def test_where_read_repair_fails_no_more_is_tried_in_that_pass(
-    members: list[Member], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("reason", "at_first"), [("unavailable", 2), ("refused", 6)])
+async def test_where_too_few_replicas_answer_read_repair_nobody_else_is_put_off(
+    members: list[Member], monkeypatch: pytest.MonkeyPatch, reason: Any, at_first: int
 ) -> None:
+    """What is refused is a matter of that object; else the others are asked for in the next pass."""
     here, there = members
     monkeypatch.setattr(catching_up, "FETCHED_MAX", 2)
     await left_unmarked(members, *(f"queue/{number}" for number in range(6)))
-    failing = Repairs(Failed("unavailable", "nobody answers", definite=True))
+    failing = Repairs(Failed(reason, "for a reason", definite=True))
     following = CatchingUp(here, To(there), failing)
     for _ in range(2 + catch_up.OVERDUE_PASSES):
         await following._pass("r2")
-    assert len(failing.asked) == 2, "those of the first answer"
+    assert len(failing.asked) == at_first
     failing.outcome = DONE
-    for _ in range(catch_up.OVERDUE_PASSES):
+    await following._pass("r2")
+    assert {each.object for each in failing.asked} == {f"queue/{number}" for number in range(6)}
+
+
+async def test_an_answer_that_came_too_late_is_not_repaired_by(
+    members: list[Member], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, there = members
+    await left_unmarked(members, "queue/left")
+    following = CatchingUp(here, to := To(there), repairs := Repairs())
+    for _ in range(1 + catch_up.OVERDUE_PASSES):
         await following._pass("r2")
-    assert len(failing.asked) == 2 + 6, "a later pass asks for all"
+    timely = iter([False, True])
+    monkeypatch.setattr(catching_up, "is_timely", lambda *_: next(timely))
+    to.asked.clear()
+    await following._pass("r2")
+    assert len(to.asked) == 3, "the changes, and the entry twice"
+    assert len(repairs.asked) == 1

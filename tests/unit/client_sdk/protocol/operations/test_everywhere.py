@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from quorate.adts.log import NOTHING, Summary, Value
+from quorate.api_specs.limits import DEFAULTS, Limits
 from quorate.api_specs.messages import (
     NOT_AGED,
     Aged,
@@ -197,8 +198,8 @@ def test_what_was_decided_on_nothing_stays_while_an_item_waits() -> None:
     assert len(stage.sends) == len(REPLICAS)
 
 
-def repairing(operation: ReadRepair) -> Stage:
-    stage = Stage()
+def repairing(operation: ReadRepair, limits: Limits = DEFAULTS) -> Stage:
+    stage = Stage(limits=limits)
     stage.play(read_repair(operation, stage.task, stage))
     return stage
 
@@ -210,6 +211,27 @@ def test_entries_that_a_final_quorum_stores_are_marked_complete() -> None:
     assert stage.result.event_class == "ReadRepair/Ok"
     assert stage.complete == [(QUEUE, (OLD.t, NEW.t))]
     assert not stage.commands, "nothing is decided for that"
+
+
+def test_entries_are_written_back_as_many_at_a_time_as_a_replica_takes() -> None:
+    entries = tuple(entry(-number) for number in range(5, 0, -1))
+    stage = repairing(ReadRepair(QUEUE, entries), Limits(batch_items_max=2))
+    for some in (entries[:2], entries[2:4], entries[4:]):
+        assert stage.open_to("r1") == Append(QUEUE, some, "repair")
+        stage.answer_all(Appended(Status(), (True,) * len(some)), "r1", "r2")
+    assert stage.result.result == 5
+    assert stage.complete == [(QUEUE, tuple(each.t for each in entries))]
+
+
+@pytest.mark.parametrize("is_empty", [True, False])
+def test_nobody_is_told_of_what_is_not_known_to_be_decided(is_empty: bool) -> None:
+    stage = repairing(ReadRepair(CELL))
+    if not is_empty:
+        status = Status(accepted=ballot(-5))
+        stage.cache_of(CELL).absorb("r1", "i", Collect(CELL), Collected(status, summary=Summary(NEW.t)))
+    stage.decide(None)
+    assert stage.result.result == 0
+    assert not stage.sends
 
 
 def test_an_entry_that_fences_keep_from_its_final_quorum_stays_as_it_is() -> None:
