@@ -90,7 +90,7 @@ def _show_anomalies(specification: Specification, relation: Relation) -> None:
     )
     out.print(anomaly_table(anomalies(specification, relation)))
     out.print(
-        "Once all replicas are up, they come to show the same within seconds. Only a change with an unknown outcome may show at some of "
+        "Once all replicas are up, they soon show the same. Only a change with an unknown outcome may show at some of "
         "them, until the next change."
     )
 

@@ -184,7 +184,7 @@ EVENTS: Final[Mapping[str, str]] = {
     "moving keys read between looks": "Keys that kept changing were read by themselves, between two looks at all others of a dictionary.",
     "collected again": "A view was not good enough, and the replicas were asked once more.",
     "summaries written back": "A decision that another front end had left half-finished was finished.",
-    "entries written back": "An entry that a reader saw was first stored at a final quorum.",
+    "entries written back": "An entry that a reader saw, or whose client vanished, was to be stored at a final quorum.",
     "payloads fetched": "Values were asked for that the first answers did not hold.",
     "several taken in one decision": "One decision served several dequeues, or several items.",
     "commands forwarded": "A command was forwarded to the front end that decides on the object for all.",

@@ -16,7 +16,7 @@ from ..service.member import Member, StoreLost
 from .background import Background
 
 ROUND_S: Final = 1.0
-ROUND_MAX: Final = 16
+ROUND_MAX: Final = 64
 """Decisions finished in a round."""
 DEADLINE_S: Final = 2.0
 

@@ -99,3 +99,17 @@ async def test_what_is_decided_at_once_is_left_alone(member: Member, monkeypatch
     await task._round()
     await front_end.inner.aclose()
     assert front_end.asked == []
+
+
+async def test_who_must_not_vote_repairs_nothing(member: Member, monkeypatch: pytest.MonkeyPatch) -> None:
+    await accepted(member, "register/left")
+    monkeypatch.setattr(undecided, "AFTER_S", 0.0)
+    task = Repairing(member, front_end := Repairs(member))
+    monkeypatch.setattr(member, "why_not_ready", lambda: "it is another store")
+    await task._round()
+    assert front_end.asked == []
+    monkeypatch.undo()
+    monkeypatch.setattr(undecided, "AFTER_S", 0.0)
+    with pytest.raises(ZeroDivisionError):
+        await task._round()
+    await front_end.inner.aclose()
