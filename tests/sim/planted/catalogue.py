@@ -416,7 +416,7 @@ PLANTS: Final = (
     Plant("entries-unrepaired", weak.repair_no_entries, ("done is known",), 10, worlds="weak", first=70),
     Plant("decisions-unrepaired", weak.repair_no_decisions, ("done is known",), 10, worlds="weak", first=70),
     Plant("repaired-unasked", weak.tell_what_one_accepted, ("decided",), 10, worlds="varied", first=30),
-    Plant("run-over-another-state", weak.go_on_over_another_state, ("given",), 20, worlds="weak", first=190),
+    Plant("run-over-another-state", weak.go_on_over_another_state, ("given",), 10, worlds="weak", first=400),
     # Leases.
     in_leased("lease-settled-by-item", leases.settle_by_item, 25, "right course", "accepted once"),
     in_leased("lease-ends-with-its-deadline", leases.end_with_the_deadline, 25, "right course"),
@@ -437,7 +437,7 @@ PLANTS: Final = (
     in_own("calls-from-one-state", own.run_each_from_the_decided_state, 20),
     in_own("look-undecided", own.answer_from_what_is_not_decided, 90, first=317),
     in_own("change-from-a-look", own.answer_a_change_from_a_look, 20),
-    in_own("stored-calls-as-they-come", own.run_stored_calls_as_they_come, 60, first=120),
+    in_own("stored-calls-as-they-come", own.run_stored_calls_as_they_come, 20, first=80),
     in_own("stored-calls-not-decided", own.answer_from_stored_calls, 80, first=94),
     in_own("stored-calls-forgotten", own.forget_stored_calls_below_a_complete_one, 60),
     in_own("answer-before-all-has-run", own.answer_before_all_has_run, 60),

@@ -17,7 +17,7 @@ from quorate.client_sdk.protocol.core.rounds import Event, Task
 from quorate.client_sdk.protocol.core.time_now import TimeNow
 from quorate.client_sdk.protocol.core.values import Done, Items, Peek, Read
 from quorate.client_sdk.protocol.decisions import transitions
-from quorate.client_sdk.protocol.operations import blind, observe, runs
+from quorate.client_sdk.protocol.operations import blind, everywhere, observe, runs
 from quorate.client_sdk.protocol.operations.cell_parts import ReadPart, StoredPart
 from quorate.client_sdk.protocol.operations.context import Machine, OperationFailed, OutcomeSteps
 from quorate.quorums.choices.choice import QuorumChoice, Sizes
@@ -264,14 +264,18 @@ def finals_exchanged() -> Planting:
 
 def bury_where_it_was_not_confirmed() -> Planting:
     """A deletion is forgotten although a replica that slept has only the older value."""
-    return patched(observe, _has_decision=lambda *_: True, _has_held=lambda *_: True)
+    return patched(everywhere, _has_decision=lambda *_: True, _has_held=lambda *_: True)
 
 
 @contextmanager
 def bury_at_once() -> Iterator[None]:
     """A deletion is forgotten once all replicas have it, and not a retry window later."""
     ahead = patched(TimeNow, oldest_remembered=lambda self: make(self._now.wall_us + 1_000_000, 0, "0"))
-    with ahead, patched(observe, _has_held=lambda *_: True), patched(transitions, _is_old=lambda *_: False):
+    with (
+        ahead,
+        patched(everywhere, _has_held=lambda *_: True),
+        patched(transitions, _is_old=lambda *_: False),
+    ):
         yield
 
 
@@ -279,7 +283,7 @@ def bury_at_once() -> Iterator[None]:
 def bury_what_is_not_decided() -> Iterator[None]:
     """A deletion is forgotten that lies in the logs alone, beside an older decision."""
     unsettled = patched(
-        observe, _is_settled=lambda *_: True, _has_decision=lambda *_: True, _has_held=lambda *_: True
+        everywhere, _is_settled=lambda *_: True, _has_decision=lambda *_: True, _has_held=lambda *_: True
     )
     with unsettled, patched(acceptor, may_forget=lambda *_, **__: True):
         yield
