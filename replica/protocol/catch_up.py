@@ -206,6 +206,7 @@ class Progress:
             del self._behind[lack.object]
         told_of = {row.entry.t for row in told.rows}
         left = set(missing(lack.object, (t for t in told_of if t > told.status.horizon), log))
+        # An answer without rows is the last one: what is asked for newest first is deleted oldest first.
         rest = tuple(t for t in lack.entries if t not in told_of) if told_of else ()
         for t in lack.entries:
             if t not in left and t not in rest:

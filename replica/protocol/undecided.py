@@ -61,7 +61,8 @@ class Undecided:
             is_left = before.ballot == _undecided(store, due)
             if is_left:
                 found.append(due)
-            self._wait(store, due, mono_s, min(2 * before.wait_s, AGAIN_S_MAX) if is_left else AFTER_S)
+            # Whoever tries to decide it in vain may leave another accept each time.
+            self._wait(store, due, mono_s, min(2 * before.wait_s, AGAIN_S_MAX) if is_left else before.wait_s)
         return found
 
     def _wait(self, store: Store, name: str, mono_s: float, wait_s: float) -> None:

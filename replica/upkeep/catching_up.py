@@ -13,6 +13,7 @@ from functools import partial
 from typing import Final, Protocol
 
 from ...adts.log import Entry
+from ...adts.types.catalogue import adt_of
 from ...api_specs.messages import Batch, Changed, Collect, Collected, Reply, Request
 from ...api_specs.values import text_bytes
 from ...client_sdk.protocol.core.values import Failed, Outcome, ReadRepair, Unanswered
@@ -35,6 +36,9 @@ REST_BUSY: Final = 50
 """While callers are served and nothing is missing, a look that took a while rests so many times as long: two per cent."""
 REST_BEHIND: Final = 2
 """While something is missing: a third of the time at most is spent on it."""
+
+_Quorums = tuple[str, str]
+"""A rule's objects, and a type: all objects of these have the same quorums."""
 
 _log = logging.getLogger(__name__)
 
@@ -137,7 +141,7 @@ class CatchingUp(Background):
 
     async def _fetch(self, other: str, lacking: Sequence[Lack]) -> None:
         """Get what is missing, and install it, some at a time."""
-        waiting, may_repair = list(lacking), True
+        waiting, unavailable = list(lacking), set[_Quorums]()
         for lack in waiting:
             self._progress[other][1].wait_for(lack)
         self._tell_lag(other)  # Also where nothing can be got now.
@@ -151,14 +155,22 @@ class CatchingUp(Background):
             told = list(zip(some, replies, strict=False))
             step = partial(self._installed, other=other, told=told)
             waiting += some[len(replies) :] + await self._go_on(other, step)
-            if may_repair and (overdue := self._progress[other][1].overdue(told)):
-                may_repair = await self._repair(overdue)
+            told = [(lack, reply) for lack, reply in told if self._quorums(lack.object) not in unavailable]
+            if overdue := self._progress[other][1].overdue(told):
+                unavailable |= await self._repair(overdue)
 
-    async def _repair(self, overdue: Mapping[str, Sequence[Entry]]) -> bool:
-        """Find out whether these entries are complete; False where too few replicas answer for that now: a later pass asks again."""
-        asked = (ReadRepair(name, tuple(entries)) for name, entries in overdue.items())
+    def _quorums(self, name: str) -> _Quorums:
+        return self._member.document.rule_of(name).objects, adt_of(name)
+
+    async def _repair(self, overdue: Mapping[str, Sequence[Entry]]) -> set[_Quorums]:
+        """Find out whether these entries are complete. For which quorums too few replicas answer now: a later pass asks for their objects."""
+        asked = [ReadRepair(name, tuple(entries)) for name, entries in overdue.items()]
         outcomes = await asyncio.gather(*(self._front_end.run(each, REPAIR_S) for each in asked))
-        return not any(isinstance(each, Failed) and each.reason == "unavailable" for each in outcomes)
+        return {
+            self._quorums(repair.object)
+            for repair, outcome in zip(asked, outcomes, strict=True)
+            if isinstance(outcome, Failed) and outcome.reason == "unavailable"
+        }
 
     def _requests(self, lacking: Sequence[Lack], store: Store) -> list[Collect]:
         return [lack.request(store, self._member.document.limits.page_entries_max) for lack in lacking]

@@ -176,10 +176,13 @@ class Blind:
         for _ in entries:
             self._machine.count("entries written back")
         attempts, at_once = list(map(Attempt, entries)), self._machine.limits.batch_items_max
-        for begin in range(0, len(attempts), at_once):
-            yield from self._append(attempts[begin : begin + at_once], "repair")
-        stored = tuple(attempt.entry.t for attempt in attempts if attempt.is_done)
-        tell_complete(self._name, stored, self._machine)
+        stored: tuple[Timestamp, ...] = ()
+        try:
+            for begin in range(0, len(attempts), at_once):
+                yield from self._append(attempts[begin : begin + at_once], "repair")
+        finally:  # Of what was stored before a part of them expired, too.
+            stored = tuple(attempt.entry.t for attempt in attempts if attempt.is_done)
+            tell_complete(self._name, stored, self._machine)
         return stored
 
     def learn_order(self) -> Generator[float, Event, None]:

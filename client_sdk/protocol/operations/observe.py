@@ -65,8 +65,10 @@ def _whole(
 ) -> Generator[float, Event, frozenset[str]]:
     """Who has shown its log to the end, once they are a quorum; or a reply has come, and there is an entry in the log cache, if one is given."""
     whole: set[str] = set()
+    heard: set[str] = set()
 
     def is_enough() -> bool:
+        heard.update(round_.replies)
         for replica in round_.replies.keys() - whole:
             reply = round_.replies[replica]
             assert isinstance(reply, Collected)
@@ -74,7 +76,7 @@ def _whole(
                 whole.add(replica)
             else:
                 round_.again(replica)
-        has_shown_one = to_first_in is not None and bool(round_.replies) and to_first_in.has_entries
+        has_shown_one = to_first_in is not None and bool(heard) and to_first_in.has_entries
         return needed.is_met_by(whole) or has_shown_one
 
     yield from round_.wait(is_enough)

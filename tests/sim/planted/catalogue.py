@@ -416,7 +416,6 @@ PLANTS: Final = (
     Plant("entries-unrepaired", weak.repair_no_entries, ("done is known",), 10, worlds="weak", first=70),
     Plant("decisions-unrepaired", weak.repair_no_decisions, ("done is known",), 10, worlds="weak", first=70),
     Plant("repaired-unasked", weak.tell_what_one_accepted, ("decided",), 10, worlds="varied", first=30),
-    Plant("run-over-another-state", weak.go_on_over_another_state, ("given",), 10, worlds="weak", first=400),
     # Leases.
     in_leased("lease-settled-by-item", leases.settle_by_item, 25, "right course", "accepted once"),
     in_leased("lease-ends-with-its-deadline", leases.end_with_the_deadline, 25, "right course"),

@@ -1,12 +1,11 @@
 """Mistakes about eventual consistency: who may miss changes, and what a weak answer shows."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 
-from quorate.adts.log import Seen
 from quorate.adts.specification import Kind
 from quorate.api_specs import cluster
-from quorate.client_sdk.protocol.core.log_cache import LogCache, Ran
+from quorate.client_sdk.protocol.core.log_cache import LogCache
 from quorate.client_sdk.protocol.core.rounds import Task
 from quorate.client_sdk.protocol.core.values import Done, Invoke, ReadRepair
 from quorate.client_sdk.protocol.operations import everywhere, observe, runs, weak_calls
@@ -62,15 +61,6 @@ def answer_keyed_calls_weakly() -> Planting:
         return is_named and machine.choice_of(operation.object).is_weak
 
     return patched(weak_calls, is_weak=is_weak)
-
-
-def go_on_over_another_state() -> Planting:
-    """A look goes on from what was run over another decided state, which calls had gone into that it runs again."""
-
-    def goes_on(ran: Ran, waiting: Sequence[Seen]) -> bool:
-        return len(ran.timestamps) <= len(waiting)
-
-    return patched(weak_calls, _goes_on=goes_on)
 
 
 def repair_no_entries() -> Planting:

@@ -1,5 +1,7 @@
 """Decisions of which nobody told that they are made: when they are given out to be finished."""
 
+from itertools import chain
+
 import pytest
 from msgspec.structs import replace
 
@@ -70,23 +72,30 @@ def test_what_could_not_be_finished_is_given_out_again_less_and_less_often() -> 
     assert not any(waiting.due(store, 1200.0 + second, 9) for second in range(1000))
 
 
-def test_what_is_accepted_anew_waits_as_at_first() -> None:
+def test_tries_that_leave_another_accept_each_time_become_rarer_too() -> None:
+    """As where replicas that accept are up, and too few to decide."""
+    store, waiting, found = OfOne(), Undecided(), list[int]()
+    for second in range(1200):
+        if waiting.due(store, float(second), 9):
+            found.append(second)
+            store.accept(100 + second)
+    assert found == [5, 25, 65, 145, 305, 625]
+
+
+def test_a_round_looks_at_some_of_many_objects(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(undecided, "LOOKS_MAX", 2)
     store, waiting = OfOne(), Undecided()
-    for second in range(100):
-        waiting.due(store, float(second), 9)
-    store.accept(6)
-    found = [second for second in range(100, 200) if waiting.due(store, float(second), 9)]
-    assert found[0] == 155 + AFTER_S, "it is met when the older one would have been"
+    names = [f"register/{number}" for number in range(5)]
+    monkeypatch.setattr(store, "state", lambda name: ObjectState(name, accepted=ballot(5)))
+    store.undecided = dict.fromkeys(names)
+    assert waiting.due(store, 0.0, 9) == []
+    found = [waiting.due(store, AFTER_S, 9) for _ in range(3)]
+    assert [len(each) for each in found] == [2, 2, 1]
+    assert sorted(chain.from_iterable(found)) == names
 
 
 def test_of_more_objects_than_may_wait_some_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(undecided, "WAITING_MAX", 0)
-    store, waiting = OfOne(), Undecided()
-    assert not any(waiting.due(store, float(second), 9) for second in range(100))
-
-
-def test_a_round_looks_at_no_more_objects_than_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(undecided, "LOOKS_MAX", 0)
     store, waiting = OfOne(), Undecided()
     assert not any(waiting.due(store, float(second), 9) for second in range(100))
 

@@ -476,14 +476,14 @@ async def test_what_nobody_marks_complete_goes_to_read_repair_and_comes_once_it_
     assert here.lags["r2"].changes == 0
 
 
-@pytest.mark.parametrize(("reason", "at_first"), [("unavailable", 2), ("refused", 6)])
+@pytest.mark.parametrize(("reason", "at_first"), [("unavailable", 3), ("refused", 7)])
 async def test_where_too_few_replicas_answer_read_repair_nobody_else_is_put_off(
     members: list[Member], monkeypatch: pytest.MonkeyPatch, reason: Any, at_first: int
 ) -> None:
-    """What is refused is a matter of that object; else the others are asked for in the next pass."""
+    """What is refused is a matter of that object; else others of the same quorums are asked for in the next pass, and those of other ones in this."""
     here, there = members
     monkeypatch.setattr(catching_up, "FETCHED_MAX", 2)
-    await left_unmarked(members, *(f"queue/{number}" for number in range(6)))
+    await left_unmarked(members, *(f"queue/{number}" for number in range(6)), "register/other")
     failing = Repairs(Failed(reason, "for a reason", definite=True))
     following = CatchingUp(here, To(there), failing)
     for _ in range(2 + catch_up.OVERDUE_PASSES):
@@ -491,7 +491,8 @@ async def test_where_too_few_replicas_answer_read_repair_nobody_else_is_put_off(
     assert len(failing.asked) == at_first
     failing.outcome = DONE
     await following._pass("r2")
-    assert {each.object for each in failing.asked} == {f"queue/{number}" for number in range(6)}
+    everyone = {f"queue/{number}" for number in range(6)} | {"register/other"}
+    assert {each.object for each in failing.asked} == everyone
 
 
 async def test_an_answer_that_came_too_late_is_not_repaired_by(

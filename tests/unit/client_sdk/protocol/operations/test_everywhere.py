@@ -223,6 +223,15 @@ def test_entries_are_written_back_as_many_at_a_time_as_a_replica_takes() -> None
     assert stage.complete == [(QUEUE, tuple(each.t for each in entries))]
 
 
+def test_what_was_stored_before_the_deadline_is_marked_though_others_were_not() -> None:
+    entries = tuple(entry(-number) for number in range(3, 0, -1))
+    stage = repairing(ReadRepair(QUEUE, entries), Limits(batch_items_max=2))
+    stage.answer_all(Appended(Status(), (True, True)), "r1", "r2")
+    with pytest.raises(Expired):
+        stage.sleep(DEADLINE_S)
+    assert stage.complete == [(QUEUE, tuple(each.t for each in entries[:2]))]
+
+
 @pytest.mark.parametrize("is_empty", [True, False])
 def test_nobody_is_told_of_what_is_not_known_to_be_decided(is_empty: bool) -> None:
     stage = repairing(ReadRepair(CELL))

@@ -104,11 +104,28 @@ def test_a_strong_look_after_a_weak_one_is_answered_where_another_front_end_has_
     hand.ask("f3", on_tasks("count"))
     hand.start("f2", on_tasks("count"), "strong")
     for replica in ("r1", "r2", "r3"):
-        requests = [packet.send.request for packet in hand.packets if packet.front == "f2"]
-        assert all(isinstance(each, Collect) and each.ballot is None for each in requests), "a look"
+        assert all(isinstance(each, Collect) and each.ballot is None for each in asked_by(hand, "f2")), (
+            "a look"
+        )
         hand.carry("f2", replica)
     assert isinstance(done := hand.outcomes["strong"], Done)
     assert done.result == Response("Ok", (1,))
+
+
+def test_a_strong_look_decides_after_one_reply_however_long_the_log_is() -> None:
+    """It must not read on and on while others store."""
+    hand = tasks()
+    for number in range(own_calls.LOOK_ENTRIES + 1):
+        hand.ask("f1", on_tasks("put", str(number)))
+    hand.start("f2", on_tasks("count"), "strong")
+    hand.carry("f2", "r1")
+    assert any(isinstance(each, Collect) and each.ballot is not None for each in asked_by(hand, "f2")), (
+        "it decides"
+    )
+
+
+def asked_by(hand: Hand, front: str) -> list[Any]:
+    return [packet.send.request for packet in hand.packets if packet.front == front]
 
 
 def test_what_changes_something_is_decided_whatever_the_class_calls_it() -> None:
