@@ -10,18 +10,20 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Final, Protocol
+from typing import Final
 
 from ...adts.log import Entry
 from ...adts.types.catalogue import adt_of
 from ...api_specs.messages import Batch, Changed, Collect, Collected, Reply, Request
 from ...api_specs.values import text_bytes
-from ...client_sdk.protocol.core.values import Failed, Outcome, ReadRepair, Unanswered
+from ...client_sdk.protocol.core.values import Failed, ReadRepair, Unanswered
 from ...client_sdk.transport.ports import Transport
+from ...timestamps.clock import Now
 from ..protocol.catch_up import Lack, Progress, install, is_timely, resumed
 from ..service.member import Member, StoreLost
 from ..store.store import Store
 from .background import Background, Silent
+from .repairing import FrontEnd
 
 PASS_S: Final = 1.0
 """Between two passes; also how old a change is before it is looked at: younger ones are still on their way to all."""
@@ -41,13 +43,6 @@ _Quorums = tuple[str, str]
 """A rule's objects, and a type: all objects of these have the same quorums."""
 
 _log = logging.getLogger(__name__)
-
-
-class FrontEnd(Protocol):
-    """The part of the embedded front end that is used."""
-
-    async def run(self, operation: ReadRepair, deadline_s: float) -> Outcome:
-        """The outcome of `operation`."""
 
 
 class CatchingUp(Background):
@@ -149,15 +144,18 @@ class CatchingUp(Background):
             some, waiting = waiting[:FETCHED_MAX], waiting[FETCHED_MAX:]
             asked, asked_at = await self._member.run(partial(self._requests, some)), self._member.now()
             replies = await self._ask(other, asked)
-            if not is_timely(asked_at, self._member.now(), self._member.document.limits):
-                waiting += some
-                continue
             told = list(zip(some, replies, strict=False))
-            step = partial(self._installed, other=other, told=told)
-            waiting += some[len(replies) :] + await self._go_on(other, step)
+            step = partial(self._installed, other=other, told=told, asked_at=asked_at)
+            left = await self._go_on(other, step)
+            waiting += some[len(replies) :] + left
+            if not self._is_timely(asked_at):
+                continue
             told = [(lack, reply) for lack, reply in told if self._quorums(lack.object) not in unavailable]
             if overdue := self._progress[other][1].overdue(told):
                 unavailable |= await self._repair(overdue)
+
+    def _is_timely(self, asked_at: Now) -> bool:
+        return is_timely(asked_at, self._member.now(), self._member.document.limits)
 
     def _quorums(self, name: str) -> _Quorums:
         return self._member.document.rule_of(name).objects, adt_of(name)
@@ -176,9 +174,11 @@ class CatchingUp(Background):
         return [lack.request(store, self._member.document.limits.page_entries_max) for lack in lacking]
 
     def _installed(
-        self, progress: Progress, log: Store, *, other: str, told: Sequence[tuple[Lack, Reply]]
+        self, progress: Progress, log: Store, *, other: str, told: Sequence[tuple[Lack, Reply]], asked_at: Now
     ) -> list[Lack]:
-        """Install what was told; what is still to be asked for. A reply to a batch that asks for much is cut off."""
+        """Install what was told; what is still to be asked for. A reply to a batch that asks for much is cut off. It may have waited for the store."""
+        if not self._is_timely(asked_at):
+            return [lack for lack, _ in told]
         left = []
         for lack, reply in told:
             if isinstance(reply, Collected):

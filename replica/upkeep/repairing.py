@@ -24,7 +24,7 @@ _log = logging.getLogger(__name__)
 
 
 class FrontEnd(Protocol):
-    """The part of the embedded front end that is used."""
+    """The part of the embedded front end that read repair uses."""
 
     async def run(self, operation: ReadRepair, deadline_s: float) -> Outcome:
         """The outcome of `operation`."""

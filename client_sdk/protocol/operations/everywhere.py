@@ -1,6 +1,6 @@
 """Operations that ask every replica: to see to it that all come to hold what is done, and to forget what came to nothing. Pure.
 
-The janitor asks for them; no caller waits. What a quorum does is done in all cases: these are about the other replicas.
+Background tasks of replicas ask for them; no caller waits. What a quorum does is done in all cases: these are about the other replicas.
 """
 
 from collections.abc import Generator, Mapping
@@ -32,9 +32,8 @@ def read_repair(operation: ReadRepair, task: Task, machine: Machine) -> OutcomeS
         stored = yield from Blind(name, task, machine).write_back(*operation.entries)
         return Done(len(stored), "ReadRepair/Ok", NOBODY)
     yield from decide(name, ConfirmCommand(), task, machine)
-    if (
-        not cache.is_decided or cache.ballot == NO_BALLOT
-    ):  # Another one is being decided, or all has been forgotten.
+    # Then another one is being decided, or the object has been forgotten.
+    if not cache.is_decided or cache.ballot == NO_BALLOT:
         return Done(0, "ReadRepair/Ok", NOBODY)
     yield from _tell(_decided(cache), task, set(votes), votes)
     return Done(1, "ReadRepair/Ok", votes)

@@ -368,6 +368,28 @@ async def test_an_answer_that_is_older_than_any_that_somebody_takes_in_is_asked_
     assert here.lags["r2"].entries == 1
 
 
+async def test_an_answer_that_grew_old_while_it_waited_for_the_store_is_asked_for_again(
+    members: list[Member], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where this process was stopped after it came: it is old when it would be installed."""
+    here, there = members
+    following = CatchingUp(here, to := To(there), NOBODY)
+    await following._pass("r2")  # It hears what there is to look at.
+    run, passed_s = here.run, 0.0
+
+    async def stopped_once(work: Work) -> Any:
+        nonlocal passed_s
+        if to.collects() and not passed_s:
+            passed_s = DOCUMENT.limits.deadline_s_max + 1
+        return await run(work)
+
+    monkeypatch.setattr(here, "run", stopped_once)
+    monkeypatch.setattr(here, "now", lambda: Now(passed_s, round(passed_s * 1e6)))
+    await following._pass("r2")
+    assert len(to.collects()) == 2
+    assert here.lags["r2"].entries == 1
+
+
 def looked(progress: Progress, told: Changed, log: Log) -> list[Lack]:
     """A pass whose only answer is this."""
     progress.begin()
@@ -503,7 +525,7 @@ async def test_an_answer_that_came_too_late_is_not_repaired_by(
     following = CatchingUp(here, to := To(there), repairs := Repairs())
     for _ in range(1 + catch_up.OVERDUE_PASSES):
         await following._pass("r2")
-    timely = iter([False, True])
+    timely = iter([False, False, True, True])
     monkeypatch.setattr(catching_up, "is_timely", lambda *_: next(timely))
     to.asked.clear()
     await following._pass("r2")
