@@ -35,9 +35,18 @@ def classes_held(document: ClusterDocument, voting: Collection[str]) -> Iterator
         place = document.choices.index(rule) + 1 if rule in document.choices else 0
         choice = document.choice_by(rule, adt)
         for name in choice.classes:
-            lacking = [quorum for quorum in needed_by(choice, name) if not quorum.is_met_by(voting)]
+            needed = _outboxes(document, rule, choice, name) or needed_by(choice, name)
+            lacking = [quorum for quorum in needed if not quorum.is_met_by(voting)]
             lacks = max((_lack(quorum, voting) for quorum in lacking), default=(0, ""))[1]
             yield ClassHeld(place, rule.objects, adt, name, not lacking, lacks)
+
+
+def _outboxes(
+    document: ClusterDocument, rule: ChoiceRule, choice: QuorumChoice, event_class: EventClass
+) -> Sequence[Quorum]:
+    """Any one replica, where its outbox is enough for the class."""
+    is_kept = rule.has_outboxes and choice.specification.kinds[operation_of(event_class)] is Kind.BLIND
+    return (VoteCount(dict.fromkeys(document.votes, 1), 1),) if is_kept else ()
 
 
 def _lack(quorum: Quorum, voting: Collection[str]) -> tuple[int, str]:

@@ -22,6 +22,7 @@ from ..adts.types.catalogue import SPECIFICATIONS, TYPE_PATTERN, adt_of, kept_ty
 from ..quorums.choices.choice import BadChoice, Consistency, Ordering, QuorumChoice
 from ..quorums.choices.system_choice import choice_of_events, choice_of_pair
 from .limits import REPLICAS_MAX, VOTES_MAX, Limits
+from .outboxes import Outbox, outbox_named
 from .patterns import covers, is_met
 
 CHOICES_MAX: Final = 1000
@@ -85,10 +86,18 @@ class ChoiceRule(Struct, frozen=True, forbid_unknown_fields=True):
     consistency: Consistency | UnsetType = UNSET
     """`eventual`: operations that only observe read any one replica, and may miss changes. Left out of the JSON form where it is not given."""
 
+    outbox: bool | UnsetType = UNSET
+    """Whether an enqueue is done when one replica has it in its outbox (`quorate.api_specs.outboxes`). Left out of the JSON form where it is not given."""
+
     @property
     def promises(self) -> Consistency:
         """`consistency`, atomic where it is left out."""
         return "atomic" if self.consistency is UNSET else self.consistency
+
+    @property
+    def has_outboxes(self) -> bool:
+        """`outbox`, False where it is left out."""
+        return self.outbox is True
 
     def covers(self, adt: str) -> bool:
         """Whether objects of this data type may match."""
@@ -153,8 +162,23 @@ class ClusterDocument(Struct, frozen=True, forbid_unknown_fields=True, dict=True
         """
         return self.limits.repeats_s + 2 * self.clock.offset_max_s
 
+    @cached_property
+    def has_outboxes(self) -> bool:
+        """Whether any queue has outboxes."""
+        return any(rule.has_outboxes for rule in self.choices)
+
+    def outbox(self, object_name: str) -> Outbox | None:
+        """The outbox that the object is; None where it is none."""
+        if not self.has_outboxes or (found := outbox_named(object_name)) is None:
+            return None
+        return found if found.replica in self.votes and self._rule(found.queue).has_outboxes else None
+
     def rule_of(self, object_name: str) -> ChoiceRule:
-        """The first rule that matches the object (a dictionary's key: its dictionary); the default without a match."""
+        """The first rule that matches the object (a dictionary's key: its dictionary; an outbox: its queue); the default without a match."""
+        outbox = self.outbox(object_name)
+        return self._rule(object_name if outbox is None else outbox.queue)
+
+    def _rule(self, object_name: str) -> ChoiceRule:
         dictionary_or_object = "/".join(object_name.split("/")[:2])
         return next(
             (rule for rule in self.choices if fnmatchcase(dictionary_or_object, rule.objects)),
@@ -163,6 +187,8 @@ class ClusterDocument(Struct, frozen=True, forbid_unknown_fields=True, dict=True
 
     def choice_of(self, object_name: str) -> QuorumChoice:
         """The quorum choice of an object; majorities where no rule matches. BadChoice where the cluster has no such type."""
+        if (outbox := self.outbox(object_name)) is not None:
+            return _cached_choice("queue", ((outbox.replica, 1),), _NO_WORDS, "clock", "atomic")
         return self.choice_by(self.rule_of(object_name), adt_of(object_name))
 
     def choice_by(self, rule: ChoiceRule, adt: str) -> QuorumChoice:
@@ -187,6 +213,10 @@ class _Words(NamedTuple):
     pair: tuple[str, str]
     initials: tuple[tuple[str, str], ...]
     finals: tuple[tuple[str, str], ...]
+
+
+_NO_WORDS: Final = _Words((), ("", ""), (), ())
+"""Majorities."""
 
 
 @lru_cache(maxsize=CHOICES_MAX)
@@ -343,6 +373,10 @@ def _check_rule(document: ClusterDocument, number: int, rule: ChoiceRule) -> Non
             else "remove it"
         )
         raise BadCluster(f"[[choices]] {number}: {rule.objects!r} matches no object: {advice}")
+    if rule.has_outboxes and adts != ["queue"]:
+        raise BadCluster(
+            f"[[choices]] {number} ({rule.objects}): outbox = true is for queues: write it into a rule for queue/…"
+        )
     for name in adts:
         try:
             document.choice_by(rule, name)

@@ -3,7 +3,7 @@
 Must not know how a world runs, nor what the promises are (`judging`).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -12,8 +12,9 @@ from ..adts.plain_class import PlainClass
 from ..adts.types.catalogue import adt_of
 from ..api_specs.problems import LIMITS
 from ..client_sdk.protocol.decisions import summary_builder
+from .history import NEVER, Call
 from .judging.checkers import check_drained, check_object, check_weak
-from .judging.lease_checkers import check_leases, projected
+from .judging.lease_checkers import check_kept, check_leases, projected
 from .judging.own import Law, check_own
 from .scenarios.faults import NO_FAULTS
 from .scenarios.scenario import Scenario, keeps_order
@@ -81,6 +82,10 @@ def judge(world: World, law: Law | None = None) -> int:
             for call in noted:
                 call.after = None
         calls = [call for call in noted if not call.is_weak]
+        is_exact = world.scenario.is_exact
+        if world.document.rule_of(name).has_outboxes:
+            (check_drained if world.scenario.leasing is None else check_kept)(name, calls)
+            calls, is_exact = _relayed_later(calls), False
         check_weak(name, [call for call in noted if call.is_weak], calls)
         if (drawn := world.scenario.drawn) is not None and adt_of(name) in world.document.own_types:
             given_up += check_own(name, law or _itself(drawn), calls, is_exact=world.scenario.is_exact)
@@ -94,12 +99,17 @@ def judge(world: World, law: Law | None = None) -> int:
                 has_good_clocks=is_sound,
                 memory_us=int(world.document.limits.retry_window_s * 1e6),
             )
-            given_up += check_object(name, projected(calls), is_exact=world.scenario.is_exact)
+            given_up += check_object(name, projected(calls), is_exact=is_exact)
             continue
-        given_up += check_object(name, calls, is_exact=world.scenario.is_exact)
+        given_up += check_object(name, calls, is_exact=is_exact)
         if adt_of(name) == "queue":
             check_drained(name, calls)
     return given_up
+
+
+def _relayed_later(calls: Sequence[Call]) -> list[Call]:
+    """The calls on a queue with outboxes: an enqueue takes effect once it is relayed, which may be after it has ended."""
+    return [replace(call, returned=NEVER) if call.operation == "Enq" else call for call in calls]
 
 
 def _itself(found: PlainClass) -> Law:

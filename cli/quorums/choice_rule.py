@@ -28,6 +28,7 @@ def rule_text(rule: ChoiceRule, votes: Mapping[str, int]) -> str:
     lines = ["[[choices]]\n", f"objects = {quoted(rule.objects)}\n"]
     lines += [] if rule.collect else [_OPTIONS]
     lines += [] if rule.ordering == "clock" else [f"ordering = {quoted(rule.ordering)}\n"]
+    lines += ["outbox = true\n"] if rule.has_outboxes else []
     lines += [] if rule.consistency is UNSET else [f"consistency = {quoted(rule.consistency)}\n"]
     if rule.initials or rule.finals:
         for title, systems in (("initials", rule.initials), ("finals", rule.finals)):

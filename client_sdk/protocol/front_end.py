@@ -6,7 +6,7 @@ delivers answers and the time, and carries out the effects; the simulation is on
 
 from collections import deque
 from collections.abc import Hashable, Sequence
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from heapq import heappop, heappush
 from typing import Final
 
@@ -14,6 +14,7 @@ from ...api_specs.cluster import ClusterDocument
 from ...api_specs.commands import ForwardableCommand
 from ...api_specs.limits import Limits
 from ...api_specs.messages import BatchReply, Commit, ForwardedReply, Reply, Request
+from ...api_specs.outboxes import Outbox
 from ...quorums.choices.choice import QuorumChoice
 from ...timestamps.clock import Now
 from ...timestamps.timestamp import Timestamp
@@ -28,7 +29,7 @@ from .core.places import Places
 from .core.rng import Rng
 from .core.rounds import Answered, Event, Requests, Resolved, Task
 from .core.time_now import TimeNow
-from .core.values import Answer, Effects, Failed, Finish, Operation, Outcome, Send, Unanswered
+from .core.values import Answer, Effects, Enqueue, Failed, Finish, Operation, Outcome, Send, Unanswered
 from .core.work import Work
 from .decisions.pending import CommandResult, PendingCommand
 from .decisions.proposer import Proposer
@@ -63,6 +64,7 @@ class FrontEnd(TimeNow):
         super().__init__(document, site, is_in_replica=own is not None)
         self.counts: Final = counts or Counts()
         self._choice_of = lru_cache(maxsize=OBJECTS_MAX)(document.choice_of)
+        self._rule_of = lru_cache(maxsize=OBJECTS_MAX)(document.rule_of)
         self._rng: Final = Rng(seed)
         self._source: Final = PayloadSource(own, document.votes)
         self._forwarded: Final = ForwardedRequests(
@@ -115,7 +117,7 @@ class FrontEnd(TimeNow):
             self._finished += [Finish(number, NOT_BEGUN) for number in numbers]
             return numbers, self._effects()
         others, rounds = sorted_out(zip(numbers, begun, strict=True), self)
-        alone, enqueues = grouped(others, self.limits.batch_items_max)
+        alone, enqueues = grouped(others, self.limits.batch_items_max, self._runs_alone)
         for number, operation in alone:
             task = self._task(number, deadline_s, late_us)
             task.turn = turns[number - first] if turns else None
@@ -296,6 +298,28 @@ class FrontEnd(TimeNow):
     def choice_of(self, name: str) -> QuorumChoice:
         """The object's quorum choice."""
         return self._choice_of(name)
+
+    def outboxes_of(self, name: str) -> Sequence[str]:
+        """The outboxes of a queue, that one first whose replica is likely to answer; none where its rule gives it none."""
+        if not self.document.has_outboxes or not self._rule_of(name).has_outboxes or self.is_outbox(name):
+            return ()
+        return [Outbox(name, replica).name for replica in self._source.well_first(self._shuffled)]
+
+    def is_outbox(self, name: str) -> bool:
+        """Whether the object is an outbox."""
+        return self.document.outbox(name) is not None
+
+    def _runs_alone(self, operation: Enqueue) -> bool:
+        return (
+            not operation.from_outbox
+            and self.document.has_outboxes
+            and self._rule_of(operation.object).has_outboxes
+        )
+
+    @cached_property
+    def _shuffled(self) -> Sequence[str]:
+        """The replicas, in an order of this front end's own, so that not all front ends begin with the same one."""
+        return sorted(self.document.votes, key=lambda _: self._rng.next())
 
     def ask(self, name: str, command: Command, task: Task, *, is_here: bool = False) -> PendingCommand:
         """Ask the object's proposer; the verdict comes to the task as a Resolved. `is_here`: it must not forward it."""

@@ -13,7 +13,7 @@ class Quorum(Protocol):
 
 
 class VoteCount:
-    """The sets of replicas with at least `needed` of the votes (Gifford 1979)."""
+    """The sets of replicas with at least `needed` of the votes (Gifford 1979). Who is not named has none."""
 
     __slots__ = ("needed", "votes")
 
@@ -26,7 +26,8 @@ class VoteCount:
 
     def is_met_by(self, replicas: Collection[str]) -> bool:
         """See Quorum."""
-        return sum(map(self.votes.__getitem__, replicas)) >= self.needed
+        votes = self.votes
+        return sum([votes[replica] for replica in replicas if replica in votes]) >= self.needed
 
 
 class Meeting:

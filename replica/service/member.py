@@ -25,6 +25,7 @@ from ..protocol.ahead import Ahead
 from ..protocol.capacity import Use, shares
 from ..protocol.log import Effect
 from ..protocol.refusals import Bounds
+from ..protocol.relay import Open
 from ..protocol.request_counts import RequestCounts
 from ..protocol.room import handle_within
 from ..protocol.witness import Witness, contradiction, seen
@@ -128,6 +129,8 @@ class Member:
         self._ahead: Final = Ahead(document.clock)
         self.keeps_events: Final = lru_cache(NAMES_CACHED)(lambda name: not document.rule_of(name).collect)
         """Whether the object keeps its events (`collect = false`)."""
+        self.outboxes: Final = Open(document, replica_id) if document.has_outboxes else None
+        """Those of this replica in which something may wait; None where no queue has outboxes."""
         self.lost: str | None = folder.lost
         """Why this replica must not vote; None when nothing speaks against it."""
         self._is_other = folder.is_other
@@ -260,6 +263,8 @@ class Member:
         return Sized(whole, budget.bytes)
 
     def _handle_one(self, request: Request, store: Store, now_us: int) -> tuple[Reply, list[Effect]]:
+        if self.outboxes is not None:
+            self.outboxes.note(request)
         keeps = not isinstance(request, (Scan, Changes)) and self.keeps_events(request.object)
         return handle_within(self.capacity, request, store, now_us, self._bounds, keeps_events=keeps)
 

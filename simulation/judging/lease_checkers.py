@@ -29,7 +29,7 @@ def check_leases(
     too often become dead letters. So long after, a repeat may be told that its lease was lost."""
     items = _items(calls)
     check_accepted_once(name, calls, items)
-    check_kept(name, calls, items)
+    check_kept(name, calls)
     check_order(name, calls)
     if has_good_clocks:
         check_early(name, calls)
@@ -94,9 +94,10 @@ def check_accepted_once(name: str, calls: Sequence[Call], items: dict[str, Any])
             raise Violation(f"{name}: accepted twice: {items.get(entry_id)}\n{shown(calls)}")
 
 
-def check_kept(name: str, calls: Sequence[Call], items: dict[str, Any]) -> None:
+def check_kept(name: str, calls: Sequence[Call]) -> None:
     """After everything was drained: each acknowledged item was taken, done with, or is a dead letter; a holder that died is
     no excuse, only a plain dequeue whose outcome is unknown."""
+    items = _items(calls)
     accounted = set(returned_by_dequeues(calls))
     for call in calls:
         if call.operation in FINAL and call.args[0] not in call.results:

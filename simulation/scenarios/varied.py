@@ -20,6 +20,7 @@ from .scenario import BLIND, Scenario, keeps_order, rule, scenario
 MORE_VOTES: Final = ((1,), (1, 1), (1, 1, 1, 1), (2, 2, 1), (3, 1, 1, 1), (1, 1, 1, 1, 0))
 OPERATIONS: Final = 52
 """Of all callers together, about."""
+OUTLASTING_S: Final = 600.0
 EVERY: Final = 8
 """One world in so many."""
 
@@ -73,6 +74,17 @@ def weak(what: Scenario) -> Scenario:
         for each in what.document.choices
     )
     return replace(what, document=checked(replace(what.document, choices=rules)))
+
+
+def outboxed(what: Scenario) -> Scenario:
+    """The scenario, with a queue whose enqueues go through outboxes. Memory outlasts the run, or items may be there twice."""
+    rules = tuple(
+        replace(each, outbox=True) if each.objects == "queue/*" else each for each in what.document.choices
+    )
+    limits = replace(what.document.limits, retry_window_s=OUTLASTING_S)
+    objects = what.objects if "queue/q" in what.objects else ("queue/q",)
+    document = checked(replace(what.document, choices=rules, limits=limits))
+    return replace(what, document=document, objects=objects)
 
 
 def leaping(what: Scenario) -> Scenario:

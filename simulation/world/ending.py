@@ -47,6 +47,9 @@ LEVEL_PASSES: Final = 6
 REPAIR_ROUND_US: Final = 1_000_000
 REPAIR_ROUNDS: Final = 40
 """More than it takes until what waits is asked for, found to be done, and brought."""
+RELAY_ROUND_US: Final = 1_000_000
+RELAY_ROUNDS: Final = 60
+"""More than the leases last under which items are relayed, and than it takes until what failed is tried again."""
 LEASE_S: Final = 1.0
 LEASE_ROUND_US: Final = 1_000_000
 LEASE_ROUNDS: Final = 40
@@ -125,6 +128,18 @@ def _looks(world: "World") -> Iterator[Operation]:
                 for operation in sorted(found.observing):
                     arguments = tuple(frozen(each[0]) for each in found.arguments[operation].values())
                     yield Invoke(name, found, Invocation(operation, arguments))
+
+
+def empty_outboxes(world: "World") -> None:
+    """With all replicas up, what waits in outboxes is relayed: at last also what was under the lease of one that died."""
+    _let_replicas_hear(world)
+    for node in world.replicas.values():
+        world.embed(node)
+    for _ in range(RELAY_ROUNDS):
+        world.pass_time(RELAY_ROUND_US)
+        if all(node.relaying.is_idle for node in world.replicas.values()):
+            return
+    raise Violation("on a healthy cluster outboxes are not emptied")
 
 
 def drain(world: "World") -> None:

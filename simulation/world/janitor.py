@@ -1,16 +1,20 @@
-"""The upkeep of a replica in a world: its janitor, and its read repair.
+"""The upkeep of a replica in a world: its janitor, its read repair, and what relays from its outboxes.
 
-Owns when it deletes, collects and repairs, as the server does. It must not know what may go (`quorate.gc.pruning` does), nor how a repair is
-done (`ReadRepair`).
+Owns when it deletes, collects, repairs and relays, as the server does. It must not know what may go (`quorate.gc.pruning` does), nor how a
+repair is done (`ReadRepair`), nor the steps of the relay (`quorate.replica.protocol.relay`).
 """
 
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from ...adts.log import Entry
+from ...api_specs.messages import Request
+from ...api_specs.outboxes import Outbox
 from ...client_sdk.protocol.core.values import YOUNG, CollectTombstone, Done, Outcome, ReadRepair
 from ...gc.pruning import AGAIN, SOON, Pruning
 from ...gc.tombstones import Tombstones
+from ...replica.protocol.relay import STEP_S, Open, Steps, relay
 from ...replica.protocol.undecided import Undecided
 
 if TYPE_CHECKING:
@@ -21,6 +25,7 @@ ROUNDS_MAX = 1_000
 COLLECT_DEADLINE_S = 0.2
 REPAIRED_MAX: Final = 16
 REPAIR_S: Final = 0.5
+OUTBOXES_MAX: Final = 4
 
 
 class Janitor:
@@ -84,6 +89,60 @@ class Repairing:
     def _ask(self, operation: ReadRepair) -> None:
         if (front := self._node.front) is not None:  # It may crash over the one before.
             front.start(operation, REPAIR_S, partial(_note, front))
+
+
+class Relaying:
+    """What one replica relays from its outboxes; nothing, where no front end is embedded in it."""
+
+    def __init__(self, node: "ReplicaNode") -> None:
+        self._node = node
+        self._by: FrontNode | None = None
+        """The front end that works on what is open: with it, all that was under way ends."""
+        self._open = Open(node.world.document, node.id)
+        self._step_s = min(STEP_S, node.world.document.limits.deadline_s_max)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing waits, as far as it knows."""
+        return not self._open.is_any
+
+    def note(self, request: Request) -> None:
+        """The replica handles a request."""
+        self._open.note(request)
+
+    def round(self) -> None:
+        """Begin with those outboxes whose time has come."""
+        node, front, now_s = self._node, self._node.front, self._node.clock.mono_s
+        if front is None or not front.is_alive:
+            return
+        if self._by is not front:
+            self._by, self._open = front, Open(node.world.document, node.id)
+            self._open.find(node.replica.store.objects(), now_s)
+        for outbox in self._open.due(now_s, OUTBOXES_MAX):
+            self._go_on(front, outbox, relay(outbox), None)
+
+    def _go_on(
+        self, front: "FrontNode", outbox: Outbox, steps: Steps, outcomes: Sequence[Outcome] | None
+    ) -> None:
+        try:
+            operations = next(steps) if outcomes is None else steps.send(outcomes)
+        except StopIteration as stop:
+            found, _ = stop.value
+            front.janitor_outcomes[f"Relay/{found}"] = front.janitor_outcomes.get(f"Relay/{found}", 0) + 1
+            if self._by is front:
+                self._open.told(outbox, found, self._node.clock.mono_s)
+            return
+        ended: dict[int, Outcome] = {}
+
+        def note(place: int, outcome: Outcome) -> None:
+            ended[place] = outcome
+            if len(ended) == len(operations):
+                self._go_on(front, outbox, steps, [ended[place] for place in range(len(operations))])
+
+        if not operations:
+            self._go_on(front, outbox, steps, ())
+        for place, operation in enumerate(operations):
+            front.start(operation, self._step_s, partial(note, place))
 
 
 def _note(front: "FrontNode", outcome: Outcome) -> None:

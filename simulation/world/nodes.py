@@ -29,7 +29,7 @@ from .catching import CatchingUp
 from .clocks import WALL_US_START, SteadyClock, WallClock
 from .exchange import Begun, Exchange
 from .in_memory import InMemoryReplica
-from .janitor import Janitor, Repairing
+from .janitor import Janitor, Relaying, Repairing
 from .showing import shown, shown_answer
 from .surroundings import Stoppable, Surroundings
 from .watch import Watch
@@ -61,7 +61,7 @@ class ReplicaNode(Stoppable):
         self.watch = watch
         self.catching_up: CatchingUp | None = None
         self._open: list[tuple[Exchange, BatchReply]] = []
-        self._janitor, self.repairing = Janitor(self), Repairing(self)
+        self._janitor, self.repairing, self.relaying = Janitor(self), Repairing(self), Relaying(self)
         self.asks = self._no_asks()
 
     def _no_asks(self) -> AtMostOnce:
@@ -91,7 +91,8 @@ class ReplicaNode(Stoppable):
             self.watch.restarted(self.replica)
             if self.catching_up is not None:
                 self.catching_up.restarted()
-            self._janitor, self.repairing, self.asks = Janitor(self), Repairing(self), self._no_asks()
+            self._janitor, self.repairing, self.relaying = Janitor(self), Repairing(self), Relaying(self)
+            self.asks = self._no_asks()
             self.is_up = True
             self.world.trace(self.id, lambda: "restart")
 
@@ -139,6 +140,11 @@ class ReplicaNode(Stoppable):
             self._janitor.round()
             self.repairing.round()
 
+    def relay(self) -> None:
+        """Look at the outboxes, as the server does all the time."""
+        if self.is_up and not self.is_stopped:
+            self.relaying.round()
+
     def receive(self, exchange: Exchange) -> None:
         """A batch arrives."""
         if exchange.is_refused:
@@ -155,6 +161,8 @@ class ReplicaNode(Stoppable):
         if self.world.has_codec:
             batch = _decode_batch(msgpack.encode(batch))
             assert not check_batch(batch, self.world.document.limits).refused
+        for request in batch.requests:
+            self.relaying.note(request)
         reply = self.replica.handle(batch, self.wall_us, self.clock.mono_s)
         if exchange.is_contradicted(reply):
             return

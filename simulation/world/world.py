@@ -19,7 +19,7 @@ from ..scenarios.callers import caller_of
 from ..scenarios.scenario import Scenario, is_owed, is_repeatable
 from ..violation import Violation
 from .catching import catch_up_steadily
-from .ending import TELL_EVERY_US, agree, drain, level, make_room, settle_down
+from .ending import TELL_EVERY_US, agree, drain, empty_outboxes, level, make_room, settle_down
 from .exchange import Begun
 from .in_memory import UNBOUNDED
 from .network import Link, Network, Stack
@@ -30,6 +30,7 @@ from .watch import Watch
 
 EVENTS_MAX: Final = 200_000
 PRUNE_EVERY_US: Final = 500_000
+RELAY_EVERY_US: Final = 20_000
 SHARE_REPEATED: Final = 0.7
 """Of operations under keys that got no answer, or did nothing."""
 TURNED_ROUND: Final = 8
@@ -122,6 +123,8 @@ class World:
         self._heal()
         if scenario.catches_up:
             level(self)
+        if self.document.has_outboxes:
+            empty_outboxes(self)
         drain(self)
         if scenario.is_forgetful and not scenario.faults.leaps:  # Clocks that leap may delay it for as long.
             if scenario.objects_max:
@@ -144,7 +147,7 @@ class World:
                 else None
             )
             self._add_front(scenario.processes, scenario.operations, replica)
-        if scenario.is_routed:
+        if scenario.is_routed or self.document.has_outboxes:
             for node in self.replicas.values():
                 if node.front is None:
                     self._add_front(0, 0, node)
@@ -154,6 +157,8 @@ class World:
             self.later(self.prune_every_us, self._prune)
         if scenario.catches_up:
             catch_up_steadily(self)
+        if self.document.has_outboxes:
+            self.later(RELAY_EVERY_US, self._relay)
 
     def skew_us(self, most_us: int) -> int:
         """A clock error."""
@@ -237,6 +242,11 @@ class World:
         for replica in self.replicas.values():
             replica.prune()
         self.later(self.prune_every_us, self._prune)
+
+    def _relay(self) -> None:
+        for replica in self.replicas.values():
+            replica.relay()
+        self.later(RELAY_EVERY_US, self._relay)
 
     def _tell(self) -> None:
         """Replicas tell each other how far their stores have come."""

@@ -15,7 +15,7 @@ from quorate.simulation.run import Report, run
 from quorate.simulation.scenarios.full import full
 from quorate.simulation.scenarios.leased import leased
 from quorate.simulation.scenarios.scenario import Scenario, scenario
-from quorate.simulation.scenarios.varied import leaping, varied, weak, with_faults
+from quorate.simulation.scenarios.varied import leaping, outboxed, varied, weak, with_faults
 from tests.sim.own import burying, library, own
 from tests.sim.small import small_bounds
 
@@ -23,6 +23,7 @@ TRACE_LINES: Final = 200
 """Of the trace of a failing run, how many of the latest lines are shown."""
 TRACE_CHARS: Final = 400
 
+STEP: Final = 1 << 40
 SMALL: Final = ("varied", "leased", "own", "burying", "leaping")
 
 WORLDS: Final[Mapping[str, Callable[[int], Scenario]]] = {
@@ -34,10 +35,17 @@ WORLDS: Final[Mapping[str, Callable[[int], Scenario]]] = {
     "full": full,
     "leaping": lambda seed: leaping(varied(seed)),
     "weak": lambda seed: weak((varied, own, burying)[seed % 3](seed)),
+    "outbox": lambda seed: outboxed(steady(seed)),
     "small": lambda seed: WORLDS[SMALL[seed % len(SMALL)]](seed),
 }
 """Kinds of worlds: with queues, registers and dictionaries; with leases; with a type of one's own, which the seed draws; with a bundled one; whose
-deleted keys are forgotten beside an object that lives; whose replicas have room for a handful of objects; whose clocks all leap; of eventual consistency: as varied, own and burying; any of these with small bounds."""
+deleted keys are forgotten beside an object that lives; whose replicas have room for a handful of objects; whose clocks all leap; of eventual consistency: as varied, own and burying; whose queue has outboxes, as varied and leased; any of these with small bounds."""
+
+
+def steady(seed: int) -> Scenario:
+    """That of the seed, or of one after it, whose clocks do not leap, and which does not forget within the run."""
+    what = (varied, leased)[seed % 2](seed)
+    return steady(seed + STEP) if what.is_forgetful or what.faults.leaps else what
 
 
 def run_seed(seed: int, worlds: str = "varied") -> Report:

@@ -1,6 +1,6 @@
-"""Which replica a front end asks for payloads. Pure. It matters to speed only."""
+"""Which replica a front end asks first, where one will do: for payloads, and to keep what it relays. Pure. It matters to speed only."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 
@@ -11,6 +11,10 @@ class PayloadSource:
         self._own: Final = own
         self._ill: Final[set[str]] = set()
         self.current = own or next(iter(replicas))
+
+    def well_first(self, replicas: Sequence[str]) -> Sequence[str]:
+        """These, the own one first and those last that have not answered of late, in their order otherwise."""
+        return sorted(replicas, key=lambda replica: (replica in self._ill, replica != self._own))
 
     def note(self, replica: str, *, is_well: bool) -> None:
         """The replica has answered, or has not."""

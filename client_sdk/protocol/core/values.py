@@ -15,14 +15,16 @@ from ....timestamps.timestamp import Timestamp
 
 
 class Spans(Struct, frozen=True):
-    """After how many seconds an item is due, and expires; 0 stands for at once, and for never."""
+    """After how many seconds an item is due, and expires; 0 stands for at once, and for never. Counted `since_us` (0: from when it is enqueued)."""
 
     delay_s: float = 0.0
     expires_s: float = 0.0
+    since_us: int = 0
 
     def times(self, now_us: int) -> Times:
-        """When that is, counted from `now_us`."""
-        ends = (now_us + int(seconds * 1e6) if seconds else 0 for seconds in (self.delay_s, self.expires_s))
+        """When that is, counted from `now_us` if from nothing before."""
+        since_us = self.since_us or now_us
+        ends = (since_us + int(seconds * 1e6) if seconds else 0 for seconds in (self.delay_s, self.expires_s))
         return Times(*ends)
 
 
@@ -32,13 +34,15 @@ AT_ONCE: Final = Spans()
 class Enqueue(Struct, frozen=True):
     """Add `values` at the end of a queue; in order, unless a concurrent dequeue fences the batch midway.
 
-    With a `key`, a repeat by anyone adds them once. Only what is acquired keeps to `spans`.
+    With a `key`, a repeat by anyone adds them once. Only what is acquired keeps to `spans`. Where the queue has outboxes, they are added through
+    one of these, unless they are `from_outbox`.
     """
 
     object: str
     values: tuple[Value, ...]
     key: str = ""
     spans: Spans = AT_ONCE
+    from_outbox: bool = False
 
 
 class Dequeue(Struct, frozen=True):

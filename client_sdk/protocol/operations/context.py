@@ -1,6 +1,6 @@
 """Asking an object's proposer, and what operations need of the front end around them. Pure."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from typing import Final, Protocol
 
 from msgspec.structs import replace
@@ -70,6 +70,12 @@ class Machine(Protocol):
 
     def choice_of(self, name: str) -> QuorumChoice:
         """The object's quorum choice."""
+
+    def outboxes_of(self, name: str) -> Sequence[str]:
+        """The outboxes of a queue, that one first whose replica is likely to answer; none where its rule gives it none."""
+
+    def is_outbox(self, name: str) -> bool:
+        """Whether the object is an outbox."""
 
     def ask(self, name: str, command: Command, task: Task, *, is_here: bool = False) -> PendingCommand:
         """Ask the object's proposer; the verdict comes to the task as a Resolved. `is_here`: it must not forward it."""

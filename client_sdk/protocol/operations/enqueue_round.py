@@ -5,7 +5,7 @@ Each key keeps a consensus of its own (`reservation`): only the messages are sha
 though it had begun then: it finds what this round left at the replicas, as it would find what another front end left.
 """
 
-from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -16,6 +16,7 @@ from ....timestamps.timestamp import Timestamp
 from ..core.rounds import Event, Expired, Steps, Task
 from ..core.values import Enqueue, Operation, Outcome
 from ..decisions.idempotency import decision_id
+from . import outboxes
 from .blind import Attempt, Blind
 from .context import Machine, OperationFailed, OutcomeSteps
 from .reservation import Entries, accept, agreed_in, ask, is_refused, may_be_agreed, proposal_from
@@ -33,14 +34,14 @@ class _Keyed(Struct, eq=False):
 
 
 def grouped(
-    begun: Iterable[tuple[int, Operation]], items_max: int
+    begun: Iterable[tuple[int, Operation]], items_max: int, runs_alone: Callable[[Enqueue], bool]
 ) -> tuple[list[tuple[int, Operation]], list[list[tuple[int, Enqueue]]]]:
     """Which of these, by number, run alone, and which go together: enqueues on one queue, due and expiring alike, all without a
-    key or each under a key of its own, with as many items as one append may hold."""
+    key or each under a key of its own, with as many items as one append may hold. `runs_alone`: whether an enqueue does anyway."""
     alone: list[tuple[int, Operation]] = []
     groups: dict[tuple[object, ...], list[_Group]] = {}
     for number, operation in begun:
-        if not isinstance(operation, Enqueue):
+        if not isinstance(operation, Enqueue) or runs_alone(operation):
             alone.append((number, operation))
             continue
         is_keyed = bool(operation.key)
@@ -222,7 +223,11 @@ def _proposals(keyed: Iterable[_Keyed]) -> tuple[Proposal, ...]:
 
 def enqueue(operation: Enqueue, task: Task, machine: Machine) -> OutcomeSteps:
     """An enqueue that runs alone."""
-    return _blind_of(operation, task, machine).run(operation.values, "Enq/Ok")
+    if not operation.from_outbox and (kept_at := machine.outboxes_of(operation.object)):
+        return (yield from outboxes.store(operation, kept_at, task, machine))
+    if machine.is_outbox(operation.object):
+        return outboxes.refuse_outbox(operation)
+    return (yield from _blind_of(operation, task, machine).run(operation.values, "Enq/Ok"))
 
 
 def _blind_of(operation: Enqueue, task: Task, machine: Machine) -> Blind:

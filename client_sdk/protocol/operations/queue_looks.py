@@ -16,10 +16,11 @@ from msgspec.structs import replace
 from ....adts.log import Entry, Seen, Value
 from ....adts.specification import Kind
 from ....adts.types import queue
-from ....api_specs.messages import Collect
+from ....api_specs.messages import Collect, Collected, Window
 from ....quorums.choices.choice import QuorumChoice
-from ....timestamps.ballot import Ballot
-from ....timestamps.timestamp import Timestamp
+from ....quorums.systems.tally import Quorum
+from ....timestamps.ballot import NO_BALLOT, Ballot
+from ....timestamps.timestamp import INFINITY, Timestamp
 from ..core.log_cache import LogCache
 from ..core.rounds import SOON_S, Event, Expired, Gathering, Task
 from ..core.values import Done, LeaseBook, QueueInfo, QueueSize, ReadLeases
@@ -260,3 +261,39 @@ def _settle_all(
             yield from decide(name, RecoverCommand(entry, may_be_complete=True), task, machine)
             return False
     return True
+
+
+def untouched(name: str, task: Task, machine: Machine) -> Generator[float, Event, frozenset[str] | None]:
+    """The replicas that show that nothing has happened to the queue, which then is empty without a decision, so that a look makes no object; None
+    where something has, or may have.
+
+    An initial quorum of decisions meets every final quorum, of enqueues and of decisions. So when none of its replicas holds an entry or has
+    accepted a summary, no operation that changes the queue had ended when the first of them looked: each was stored by a final quorum before it
+    ended, and a log drops entries only below a decided summary. All that had ended found the queue empty; the answer comes after these, and before
+    all others. One look is enough, since there is no summary that logs could be older than; fences and promises count for nothing, since they
+    change nothing. An item that was seen is another matter: it may have to be settled, and Peek then decides.
+    """
+    cache, choice = machine.cache_of(name), machine.choice_of(name)
+    if cache.ballot != NO_BALLOT or cache.seen:
+        return None
+    needed = needed_of(choice)
+    round_ = Gathering(task, lambda _: Collect(name, window=Window(limit=1, payload=False)), choice.votes)
+    shows: dict[str, bool] = {}
+
+    def is_enough() -> bool:
+        shows.update((replica, shows_nothing(reply)) for replica, reply in round_.replies.items())
+        return needed.is_met_by(shows) or not all(shows.values())
+
+    yield from round_.wait(is_enough)
+    return frozenset(shows) if all(shows.values()) else None
+
+
+def needed_of(choice: QuorumChoice) -> Quorum:
+    """A quorum that meets all that change the queue, leases included."""
+    return choice.initial_of_kind(Kind.DECIDE)
+
+
+def shows_nothing(reply: Collected) -> bool:
+    """Whether the replica holds no entry, and has accepted no summary nor heard of one."""
+    is_undecided = reply.status.accepted == reply.status.committed == NO_BALLOT
+    return is_undecided and not reply.rows and not reply.more and reply.upto == INFINITY

@@ -45,7 +45,7 @@ from ..decisions.idempotency import decision_id
 from ..decisions.lease_table import ClearCommand
 from ..decisions.pending import CommandResult
 from ..decisions.transitions import RepairCommand
-from . import everywhere, observe, own_calls, queue_looks, untouched
+from . import everywhere, observe, own_calls, queue_looks
 from .blind import Blind, done_as
 from .context import Machine, OperationFailed, OutcomeSteps, decide, pause
 from .enqueue_round import enqueue
@@ -78,7 +78,7 @@ def _write(operation: Write, task: Task, machine: Machine) -> OutcomeSteps:
 def _peek(operation: Peek, task: Task, machine: Machine) -> OutcomeSteps:
     if machine.choice_of(operation.object).is_weak:
         return (yield from queue_looks.peek(operation.object, task, machine))
-    if (shown := (yield from untouched.look(operation.object, task, machine))) is not None:
+    if (shown := (yield from queue_looks.untouched(operation.object, task, machine))) is not None:
         return Done((), "Peek/Empty", shown)
     verdict = yield from decide(operation.object, PeekCommand(), task, machine)
     values = tuple(entry.value for entry in verdict.result)

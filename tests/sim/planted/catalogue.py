@@ -22,6 +22,7 @@ from tests.sim.planted import (
     keys,
     late,
     leases,
+    outboxes,
     own,
     proposers,
     regressions,
@@ -79,6 +80,13 @@ def in_leased(name: str, plant: Callable[[], Planting], seeds: int, *checks: str
 def in_own(name: str, plant: Callable[[], Planting], seeds: int, *checks: str, first: int = 1) -> Plant:
     """A mistake that the search for an order catches in the worlds of a type of one's own, or another check."""
     return Plant(name, plant, ("linearizable", *checks), seeds, worlds="own", first=first)
+
+
+def in_outboxes(
+    name: str, plant: Callable[[], Planting], checks: tuple[str, ...], seeds: int = 60, first: int = 1
+) -> Plant:
+    """A mistake that a check catches in the worlds of a queue with outboxes."""
+    return Plant(name, plant, checks, seeds, worlds="outbox", first=first)
 
 
 PLANTS: Final = (
@@ -413,6 +421,16 @@ PLANTS: Final = (
     Plant("weak-answers-invented", weak.answer_what_nobody_gave, ("given",), 5, WEAK),
     Plant("weak-as-at-first", weak.answer_as_at_first, ("all see the same",), 20, worlds="weak"),
     Plant("weak-under-a-key", weak.answer_keyed_calls_weakly, ("same answer",), 100, worlds="weak"),
+    in_outboxes(
+        "relayed-without-a-key",
+        outboxes.relay_without_a_key,
+        ("taken twice", "accepted once", "right course"),
+    ),
+    in_outboxes("relayed-times-anew", outboxes.count_times_anew, ("lost",)),
+    in_outboxes("accepted-unrelayed", outboxes.accept_what_failed, ("lost",), first=160),
+    in_outboxes("outbox-left-half-full", outboxes.stop_after_some, ("lost",)),
+    in_outboxes("outbox-leases-forgotten", outboxes.forget_leases, ("lost",), first=30),
+    in_outboxes("outbox-not-found-again", outboxes.find_nothing_from_before, ("lost",)),
     Plant("entries-unrepaired", weak.repair_no_entries, ("done is known",), 10, worlds="weak", first=70),
     Plant("decisions-unrepaired", weak.repair_no_decisions, ("done is known",), 10, worlds="weak", first=70),
     Plant("repaired-unasked", weak.tell_what_one_accepted, ("decided",), 10, worlds="varied", first=30),

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from quorate.client_sdk.protocol.operations import untouched
+from quorate.client_sdk.protocol.operations import queue_looks
 from quorate.quorums.choices.choice import QuorumChoice
 from tests.sim.planted import schedules
 from tests.sim.planted.plant import AnyOne, Plant, Planting, patched
@@ -11,17 +11,17 @@ from tests.sim.planted.worlds import HISTORY
 
 def empty_from_one() -> Planting:
     """A Peek answers "empty" when one replica shows that nothing has happened to the queue."""
-    right = untouched.needed_of
+    right = queue_looks.needed_of
 
     def needed_of(choice: QuorumChoice) -> AnyOne:
         return AnyOne(right(choice))
 
-    return patched(untouched, needed_of=needed_of)
+    return patched(queue_looks, needed_of=needed_of)
 
 
 def empty_over_a_summary() -> Planting:
     """A Peek answers "empty" when an initial quorum shows logs without entries, whatever summary they have accepted."""
-    return patched(untouched, shows_nothing=lambda reply: not reply.rows)
+    return patched(queue_looks, shows_nothing=lambda reply: not reply.rows)
 
 
 PLANTED: Final = (

@@ -210,6 +210,15 @@ class Stage(TimeNow):
         """See Machine."""
         return self.document.choice_of(name)
 
+    def outboxes_of(self, name: str) -> Sequence[str]:
+        """See Machine."""
+        is_kept = self.document.rule_of(name).has_outboxes and not self.is_outbox(name)
+        return [f"{name}@{replica}" for replica in REPLICAS] if is_kept else ()
+
+    def is_outbox(self, name: str) -> bool:
+        """See Machine."""
+        return self.document.outbox(name) is not None
+
     def stamp_for(self, cache: LogCache) -> Timestamp:
         """See Machine."""
         cache.given = self._time.stamp(self._now, cache.latest, cache.given)

@@ -12,7 +12,7 @@ def enqueue(queue: str, key: str = "", delay_s: float = 0.0, items: int = 1) -> 
 
 
 def numbers(begun: list[Operation]) -> tuple[list[int], list[list[int]]]:
-    alone, groups = grouped(list(enumerate(begun)), ITEMS_MAX)
+    alone, groups = grouped(list(enumerate(begun)), ITEMS_MAX, lambda operation: operation.from_outbox)
     return [number for number, _ in alone], [[number for number, _ in group] for group in groups]
 
 
@@ -27,6 +27,11 @@ def test_those_without_a_key_do_not_wait_for_those_with_one() -> None:
 
 def test_others_run_alone() -> None:
     assert numbers([Peek("queue/a"), Peek("queue/a")]) == ([0, 1], [])
+
+
+def test_an_enqueue_may_run_alone_though_it_has_company() -> None:
+    kept = Enqueue("queue/a", (Value("1"),), from_outbox=True)
+    assert numbers([enqueue("a"), kept, enqueue("a")]) == ([1], [[0, 2]])
 
 
 def test_one_that_has_no_company_runs_alone() -> None:

@@ -5,7 +5,7 @@ import pytest
 from quorate.adts.log import Summary
 from quorate.api_specs.cluster import ChoiceRule
 from quorate.api_specs.messages import Collect, Collected, Row, Status, Window
-from quorate.client_sdk.protocol.operations.untouched import look, needed_of, shows_nothing
+from quorate.client_sdk.protocol.operations.queue_looks import needed_of, shows_nothing, untouched
 from tests.unit.client_sdk.protocol.stage import Stage, at, ballot, entry, seen, shown
 
 NAME = "queue/q"
@@ -16,7 +16,7 @@ PROMISED = Collected(Status(promised=at(5)))
 
 def looking(stage: Stage | None = None) -> Stage:
     stage = stage or Stage()
-    stage.play(look(NAME, stage.task, stage))
+    stage.play(untouched(NAME, stage.task, stage))
     return stage
 
 

@@ -1,0 +1,62 @@
+"""Outboxes: where enqueues wait at one replica until that relays them to their queue (a transactional outbox with its message relay). Pure.
+
+The outbox of the queue `queue/mail` at r1 is itself a queue, `queue/mail@r1`, of which r1 alone is a quorum. Its items are records: what is to be
+enqueued, under which idempotency key, so that a record that is relayed twice, or was stored in two outboxes, is one item.
+"""
+
+from typing import Final, NamedTuple
+
+import msgspec
+
+from ..adts.log import Value
+from ..adts.types.catalogue import adt_of
+
+MARK: Final = "@"
+_decode: Final = msgspec.json.Decoder(tuple[str, int, float, float, msgspec.Raw]).decode
+
+
+class BadRecord(ValueError):
+    """An item of an outbox that is no record: somebody else has enqueued it."""
+
+
+class Outbox(NamedTuple):
+    """Whose outbox it is, and at which replica."""
+
+    queue: str
+    replica: str
+
+    @property
+    def name(self) -> str:
+        """The object's."""
+        return f"{self.queue}{MARK}{self.replica}"
+
+
+class Record(NamedTuple):
+    """What is to be enqueued: a value, under a key. It is due after `delay_s`, and expires after `expires_s`, counted from `since_us`: a repeat says the
+    same, or it would be another enqueue under the same key."""
+
+    key: str
+    value: Value
+    since_us: int = 0
+    delay_s: float = 0.0
+    expires_s: float = 0.0
+
+    def text(self) -> Value:
+        """As an outbox keeps it."""
+        rest = msgspec.json.encode((self.key, self.since_us, self.delay_s, self.expires_s)).decode()
+        return Value(f"{rest[:-1]},{self.value}]")
+
+
+def outbox_named(name: str) -> Outbox | None:
+    """The outbox that an object of this name is, if its queue has outboxes."""
+    queue, mark, replica = name.rpartition(MARK)
+    return Outbox(queue, replica) if mark and adt_of(queue) == "queue" and "/" in queue else None
+
+
+def record_of(text: Value) -> Record:
+    """The record that an outbox keeps as this text; BadRecord where it is none."""
+    try:
+        key, since_us, delay_s, expires_s, value = _decode(text)
+    except msgspec.DecodeError as error:
+        raise BadRecord(str(error)) from None
+    return Record(key, Value(bytes(value).decode()), since_us, delay_s, expires_s)

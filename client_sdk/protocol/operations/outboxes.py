@@ -1,0 +1,72 @@
+"""Enqueues on a queue with outboxes: done when one replica keeps them in its outbox, which relays them to the queue. Pure.
+
+Owns which outbox is tried when. That an enqueue of unknown outcome goes on at another replica makes no second item: both outboxes relay it under
+one idempotency key (`quorate.api_specs.outboxes`).
+"""
+
+from collections.abc import Generator, Sequence
+from typing import Final
+
+from ....adts.log import Value
+from ....api_specs.outboxes import Record, outbox_named
+from ....api_specs.values import check_value
+from ....quorums.systems.tally import VoteCount
+from ..core.rounds import Event, Task
+from ..core.values import AT_ONCE, Enqueue, Failed
+from .blind import Blind
+from .context import Machine, OperationFailed, OutcomeSteps, read_clocks
+
+PATIENCE_S: Final = 0.5
+"""How long a replica is waited for before another one is asked as well."""
+
+
+def store(operation: Enqueue, outboxes: Sequence[str], task: Task, machine: Machine) -> OutcomeSteps:
+    """Keep the values in one outbox, in order. The next one is tried when one has failed, or has had its time: all of them soon, and once more with
+    all the time that is left."""
+    until_s, failures = task.deadline_s, list[Failed]()
+    records = yield from _records(operation, task, machine)
+    for place, outbox in enumerate((*outboxes, *outboxes)):
+        if place:
+            machine.count("outboxes tried in vain")
+        share_s = (until_s - task.now.mono_s) / (2 * len(outboxes) - place)
+        task.deadline_s = task.now.mono_s + (min(share_s, PATIENCE_S) if place < len(outboxes) else share_s)
+        outcome = yield from Blind(outbox, task, machine).run(records, "Enq/Ok")
+        if not isinstance(outcome, Failed):
+            return outcome
+        failures.append(outcome)
+    return _all(failures)
+
+
+def refuse_outbox(operation: Enqueue) -> Failed:
+    """How an enqueue ends that is not for the queue but for one of its outboxes."""
+    outbox = outbox_named(operation.object)
+    assert outbox is not None
+    detail = f"{outbox.name} is the outbox of {outbox.queue} at {outbox.replica}: enqueue on {outbox.queue}"
+    return Failed("refused", detail, definite=True)
+
+
+def _records(operation: Enqueue, task: Task, machine: Machine) -> Generator[float, Event, list[Value]]:
+    spans = operation.spans
+    if spans != AT_ONCE and not machine.is_time_known():
+        choice = machine.choice_of(operation.object)
+        yield from read_clocks(operation.object, task, machine, VoteCount(choice.votes, 1))
+    since_us = 0 if spans == AT_ONCE else machine.latest_us()
+    key = operation.key or machine.stamp_for(machine.cache_of(operation.object))
+    records = [
+        Record(f"{key}/{place}", value, since_us, spans.delay_s, spans.expires_s).text()
+        for place, value in enumerate(operation.values)
+    ]
+    for record in records:
+        if (wrong := check_value(record, machine.limits)) is not None:
+            raise OperationFailed(
+                Failed("refused", f"with what an outbox keeps beside the value: {wrong}", definite=True)
+            )
+    return records
+
+
+def _all(failures: Sequence[Failed]) -> Failed:
+    """How it ended where no outbox is known to keep it."""
+    detail = "; ".join(dict.fromkeys(each.detail for each in failures))
+    answered = frozenset[str]().union(*(each.answered for each in failures))
+    is_definite = all(each.definite for each in failures)
+    return Failed(failures[-1].reason if is_definite else "unknown", detail, is_definite, answered)

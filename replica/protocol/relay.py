@@ -1,0 +1,162 @@
+"""The relay: what a replica's outboxes keep goes to their queues. Pure: operations out, outcomes in.
+
+Owns the steps, and which outbox is looked at when. An item is acquired, enqueued under its record's key, and accepted: whoever dies in between leaves
+a lease that ends, and the repeat finds the key. So nothing is lost, and nothing is there twice unless its replica is away for longer than keys are
+remembered.
+"""
+
+from collections import deque
+from collections.abc import Generator, Iterable, Sequence
+from typing import Final, Literal
+
+from msgspec import Struct
+
+from ...adts.log import Leased
+from ...api_specs.cluster import ClusterDocument
+from ...api_specs.messages import Append, Request
+from ...api_specs.outboxes import MARK, BadRecord, Outbox, record_of
+from ...client_sdk.protocol.core.values import (
+    Acquire,
+    Enqueue,
+    Failed,
+    Operation,
+    Outcome,
+    ReadLeases,
+    Settle,
+    Spans,
+)
+from ...gc.due_list import DueList
+
+ITEMS_MAX: Final = 64
+"""Relayed together."""
+STEP_S: Final = 4.0
+"""How long an operation may take."""
+LEASE_S: Final = 15.0
+"""Longer than three operations in a row."""
+AGAIN_S: Final = 0.25
+"""After how long what failed is tried again first; the time doubles."""
+AGAIN_S_MAX: Final = 8.0
+
+Found = Literal["some", "empty", "failed"]
+"""What a look at an outbox came to: its first items are in the queue, and there may be more; it holds nothing, not even under a lease; some could
+not be relayed."""
+Steps = Generator[Sequence[Operation], Sequence[Outcome], tuple[Found, str]]
+
+
+def relay(outbox: Outbox) -> Steps:
+    """Relay the first items of an outbox: yields operations that run side by side, is sent their outcomes, and returns what was found, and in words
+    what failed."""
+    (acquired,) = yield (Acquire(outbox.name, ITEMS_MAX, LEASE_S),)
+    if isinstance(acquired, Failed):
+        return "failed", acquired.detail
+    if not acquired.result:
+        return (yield from _leased(outbox))
+    leases: Sequence[Leased] = acquired.result
+    enqueues = {lease.token: _enqueue(outbox, lease) for lease in leases}
+    sound = {token: operation for token, operation in enqueues.items() if operation is not None}
+    outcomes = dict(zip(sound, (yield tuple(sound.values())), strict=True))
+    failed = {token: each for token, each in outcomes.items() if _is_to_repeat(each)}
+    settling: Sequence[tuple[Literal["accept", "reject", "release"], Sequence[str]]] = (
+        ("accept", [token for token in outcomes if token not in failed]),
+        ("reject", [token for token in enqueues if token not in sound]),
+        ("release", list(failed)),
+    )
+    settled = yield [Settle(outbox.name, how, tuple(tokens)) for how, tokens in settling if tokens]
+    if why := [each.detail for each in (*failed.values(), *settled) if isinstance(each, Failed)]:
+        return "failed", why[0]
+    return "some", ""
+
+
+def _leased(outbox: Outbox) -> Steps:
+    """Whether nothing is left. What is under a lease, of who died or was not heard, comes back when that ends."""
+    (book,) = yield (ReadLeases(outbox.name),)
+    if isinstance(book, Failed):
+        return "failed", book.detail
+    return ("failed", "items are under leases that have not ended") if book.result.leases else ("empty", "")
+
+
+def _enqueue(outbox: Outbox, lease: Leased) -> Enqueue | None:
+    """What a record says is to be enqueued; None where it is none."""
+    assert isinstance(lease.entry.value, str)
+    try:
+        record = record_of(lease.entry.value)
+    except BadRecord:
+        return None
+    spans = Spans(record.delay_s, record.expires_s, record.since_us)
+    return Enqueue(outbox.queue, (record.value,), record.key, spans, from_outbox=True)
+
+
+def _is_to_repeat(outcome: Outcome) -> bool:
+    """Whether it is not done. Where its key stands for another value, that one is the item."""
+    return isinstance(outcome, Failed) and outcome.reason != "key-reused"
+
+
+class _State(Struct):
+    """Of an outbox in which something may wait."""
+
+    is_noted: bool = False
+    """Whether an item came since it was looked at last."""
+    wait_s: float = AGAIN_S
+
+
+class Open:
+    """The outboxes of one replica in which something may wait, and when each is looked at next."""
+
+    def __init__(self, document: ClusterDocument, replica: str) -> None:
+        self._document: Final = document
+        self._replica: Final = replica
+        self._came: Final = deque[str]()
+        """Noted where requests are handled, perhaps in another thread than that where outboxes are looked at."""
+        self._due: Final = DueList()
+        self._states: Final[dict[str, _State]] = {}
+
+    def note(self, request: Request) -> None:
+        """A request is about to be handled."""
+        if isinstance(request, Append) and self.is_own(request.object):
+            self._came.append(request.object)
+
+    @property
+    def is_any(self) -> bool:
+        """Whether something may wait."""
+        return bool(self._came or self._states)
+
+    def is_own(self, name: str) -> bool:
+        """Whether it is an outbox of this replica."""
+        return name.endswith(MARK + self._replica) and self._document.outbox(name) is not None
+
+    def find(self, names: Iterable[str], now_s: float) -> None:
+        """Those of these objects that are its outboxes may hold what came before this process."""
+        for name in filter(self.is_own, names):
+            self._open(name, now_s)
+
+    def due(self, now_s: float, limit: int) -> list[Outbox]:
+        """At most `limit` outboxes to be looked at now: of each, `told` is to be called before it is due again."""
+        while self._came:
+            name = self._came.popleft()
+            self._open(name, now_s)
+            self._states[name].is_noted = True
+        found: list[Outbox] = []
+        while len(found) < limit and self._due.is_due(now_s):
+            due = self._due.pop(now_s)
+            if due is not None and (outbox := self._document.outbox(due)) is not None:
+                self._states[due].is_noted = False
+                found.append(outbox)
+        return found
+
+    def told(self, outbox: Outbox, found: Found, now_s: float) -> None:
+        """What was found there."""
+        state = self._states[outbox.name]
+        if found == "failed":
+            self._due.push(outbox.name, now_s + state.wait_s)
+            state.wait_s = min(2 * state.wait_s, AGAIN_S_MAX)
+            return
+        state.wait_s = AGAIN_S
+        if found == "some" or state.is_noted:
+            self._due.push(outbox.name, now_s)
+        else:
+            del self._states[outbox.name]
+
+    def _open(self, name: str, now_s: float) -> None:
+        if name not in self._states:
+            self._states[name] = _State()
+            self._due.push(name, now_s)

@@ -1,0 +1,100 @@
+"""The background task that relays what waits in the outboxes of a replica.
+
+Owns the rhythm. What is done in which order is `quorate.replica.protocol.relay`'s business.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Final, Protocol
+
+from ...api_specs.outboxes import Outbox
+from ...client_sdk.protocol.core.values import Operation, Outcome
+from ..logs.throttle import Troubles
+from ..protocol.relay import STEP_S, Found, Open, Steps, relay
+from ..service.member import Member, StoreLost
+from .background import Background
+
+ROUND_S: Final = 0.02
+"""How long an item waits before it is looked for."""
+AT_ONCE_MAX: Final = 16
+"""Outboxes that are emptied side by side."""
+PAGE: Final = 1000
+"""Names of objects read at once, when the outboxes are looked for that hold something since before the start."""
+
+_log = logging.getLogger(__name__)
+
+
+class FrontEnd(Protocol):
+    """The part of the embedded front end that relaying uses."""
+
+    async def run(self, operation: Operation, deadline_s: float) -> Outcome:
+        """The outcome of `operation`."""
+
+
+class Relaying(Background):
+    """Works for one member until `stop`; does nothing where no queue has outboxes."""
+
+    def __init__(self, member: Member, front_end: FrontEnd) -> None:
+        super().__init__(_log)
+        self._member: Final = member
+        self._front_end: Final = front_end
+        self._step_s: Final = min(STEP_S, member.document.limits.deadline_s_max)
+        self._waits: Final = Troubles(_log, logging.WARNING)
+
+    def start(self) -> None:
+        """Begin, on the running event loop."""
+        if self._member.outboxes is not None:
+            self._begin(self._rounds(self._member.outboxes), "quorate-relaying")
+
+    async def _rounds(self, outboxes: Open) -> None:
+        with suppress(StoreLost):
+            while not await self._outlived(self._find(outboxes), "relaying waits", "relaying"):
+                await asyncio.sleep(1.0)
+            running = set[asyncio.Task[None]]()
+            try:
+                while True:
+                    running = {each for each in running if not each.done()}
+                    for outbox in outboxes.due(time.monotonic(), AT_ONCE_MAX - len(running)):
+                        running.add(asyncio.create_task(self._forward(outboxes, outbox)))
+                    await asyncio.sleep(ROUND_S)
+            finally:
+                for each in running:
+                    each.cancel()
+
+    async def _find(self, outboxes: Open) -> bool:
+        """Look through the names of all queues, once; False while this replica must not vote."""
+        if self._member.why_not_ready():
+            return False
+        after = ""
+        while names := await self._member.run(lambda store: store.names("queue/", after, PAGE)):  # noqa: B023 - it is run at once
+            outboxes.find(names, time.monotonic())
+            after = names[-1]
+        return True
+
+    async def _forward(self, outboxes: Open, outbox: Outbox) -> None:
+        found: Found = "failed"
+        try:
+            told = await self._outlived(self._run(relay(outbox)), "relaying waits", "relaying")
+            if told is not None:
+                found, why = told
+                if found == "failed":
+                    self._waits.meet(f"items wait in {outbox.name}: {why}")
+                else:
+                    self._waits.end()
+        except StoreLost:
+            return
+        outboxes.told(outbox, found, time.monotonic())
+
+    async def _run(self, steps: Steps) -> tuple[Found, str]:
+        """What a generator of operations comes to."""
+        operations: Sequence[Operation] = next(steps)
+        while True:
+            outcomes = await asyncio.gather(*(self._front_end.run(each, self._step_s) for each in operations))
+            try:
+                operations = steps.send(outcomes)
+            except StopIteration as stop:
+                result: tuple[Found, str] = stop.value
+                return result

@@ -1,0 +1,76 @@
+"""Mistakes on the way of an item through an outbox."""
+
+from msgspec.structs import replace
+
+from quorate.adts.log import Leased
+from quorate.api_specs.outboxes import Outbox
+from quorate.client_sdk.protocol.core.values import Enqueue, Outcome
+from quorate.replica.protocol import relay
+from quorate.replica.protocol.relay import Found, Open, Steps
+from tests.sim.planted.plant import Planting, patched
+
+
+def relay_without_a_key() -> Planting:
+    """What an outbox keeps is relayed without an idempotency key."""
+    right = relay._enqueue
+
+    def enqueue(outbox: Outbox, lease: Leased) -> Enqueue | None:
+        found = right(outbox, lease)
+        return None if found is None else replace(found, key="")
+
+    return patched(relay, _enqueue=enqueue)
+
+
+def count_times_anew() -> Planting:
+    """When a relayed item is due is counted from when it is relayed, so that a repeat says something else."""
+    right = relay._enqueue
+
+    def enqueue(outbox: Outbox, lease: Leased) -> Enqueue | None:
+        found = right(outbox, lease)
+        return (
+            None
+            if found is None
+            else replace(found, spans=replace(found.spans, since_us=0, delay_s=lease.deliveries / 1000))
+        )
+
+    return patched(relay, _enqueue=enqueue)
+
+
+def accept_what_failed() -> Planting:
+    """An item of an outbox is accepted though its enqueue failed, or may have."""
+
+    def is_to_repeat(outcome: Outcome) -> bool:
+        del outcome
+        return False
+
+    return patched(relay, _is_to_repeat=is_to_repeat)
+
+
+def stop_after_some() -> Planting:
+    """An outbox of which some items were relayed is not looked at again before another one comes."""
+    right = Open.told
+
+    def told(self: Open, outbox: Outbox, found: Found, now_s: float) -> None:
+        right(self, outbox, "empty" if found == "some" else found, now_s)
+
+    return patched(Open, told=told)
+
+
+def forget_leases() -> Planting:
+    """An outbox counts as empty though an item is under a lease of a front end that has died."""
+
+    def leased(outbox: Outbox) -> Steps:
+        del outbox
+        yield from ()
+        return "empty", ""
+
+    return patched(relay, _leased=leased)
+
+
+def find_nothing_from_before() -> Planting:
+    """A replica that starts does not look for what its outboxes kept before."""
+
+    def find(self: Open, names: object, now_s: float) -> None:
+        del self, names, now_s
+
+    return patched(Open, find=find)

@@ -1,0 +1,65 @@
+"""A queue with outboxes on real replicas: one replica takes enqueues, and all of them come, once each, when the others are there again."""
+
+import json
+import urllib.request
+from collections import Counter
+from typing import Any, Final
+
+import pytest
+
+from quorate.api_specs.cluster import ChoiceRule
+from quorate.cli.cluster.local_cluster import LocalCluster
+from quorate.client_sdk import Client, OutcomeUnknown, Unavailable, connect
+from tests.system.harness import Clusters, answered, until_now
+
+RULES: Final = (ChoiceRule("queue/mail", outbox=True),)
+ITEMS: Final = 100
+"""More than are relayed together."""
+
+
+def post(url: str, body: Any) -> int:
+    request = urllib.request.Request(
+        url, json.dumps(body).encode(), {"Content-Type": "application/json"}, method="POST"
+    )
+    with urllib.request.urlopen(request, timeout=10) as answer:
+        return int(answer.status)
+
+
+def taken(client: Client, expected: int) -> list[Any]:
+    """All items, once so many have come; and what comes after them."""
+    found: list[Any] = []
+
+    def take() -> bool:
+        found.extend(answered(lambda: client.queue("mail").dequeue(max_items=50)))
+        return len(found) >= expected
+
+    until_now(take, f"{expected} items come")
+    found.extend(answered(lambda: client.queue("mail").dequeue(max_items=50)))
+    return found
+
+
+@pytest.mark.slow
+def test_one_replica_takes_what_all_deliver_once_each(clusters: Clusters) -> None:
+    cluster: LocalCluster = clusters.start(rules=RULES)
+    with connect(cluster.document) as client:
+        queue = client.queue("mail")
+        queue.enqueue("before")
+        assert taken(client, 1) == ["before"]
+
+        for replica in ("r2", "r3"):
+            cluster.kill(replica)
+        for number in range(ITEMS):
+            queue.enqueue(number)
+        queue.enqueue_many(["many 0", "many 1"], idempotency_key="many")
+        queue.enqueue_many(["many 0", "many 1"], idempotency_key="many")
+        assert post(f"{cluster.urls['r1']}/v1/queues/mail/items", {"items": ["by REST"]}) == 200
+        with pytest.raises((OutcomeUnknown, Unavailable)):
+            client.queue("plain").enqueue(1, deadline_s=0.5)
+
+        cluster.kill("r1")
+        for replica in ("r1", "r2", "r3"):
+            cluster.launch(replica)
+        cluster.ready()
+        expected = Counter([*range(ITEMS), "many 0", "many 1", "by REST"])
+        assert Counter(taken(client, expected.total())) == expected
+        until_now(lambda: client.queue("mail@r1").size() == 0, "the outbox is empty")

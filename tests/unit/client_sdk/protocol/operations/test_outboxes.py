@@ -1,0 +1,124 @@
+"""An enqueue on a queue with outboxes is done when one replica keeps it; it goes on at the next, under the same key."""
+
+from typing import Final
+
+import pytest
+
+from quorate.adts.log import Value
+from quorate.api_specs.cluster import ChoiceRule
+from quorate.api_specs.limits import DEFAULTS, Limits
+from quorate.api_specs.messages import Append, Appended, Status
+from quorate.api_specs.outboxes import Record, record_of
+from quorate.client_sdk.protocol.core.values import Done, Enqueue, Failed, Spans, Unanswered
+from quorate.client_sdk.protocol.operations.outboxes import PATIENCE_S
+from quorate.client_sdk.protocol.operations.runs import run
+from tests.unit.client_sdk.protocol.stage import DEADLINE_S, START_US, Stage
+
+QUEUE: Final = "queue/mail"
+KEPT: Final = ChoiceRule("queue/mail*", outbox=True)
+X, Y = Value('"x"'), Value('{"y":2}')
+STORED: Final = Appended(Status(), (True,))
+
+
+class Enqueuing(Stage):
+    """One enqueue."""
+
+    def __init__(self, *values: Value, limits: Limits = DEFAULTS, name: str = QUEUE, **more: object) -> None:
+        super().__init__(KEPT, limits=limits)
+        self.play(run(Enqueue(name, values or (X,), **more), self.task, self))  # type: ignore[arg-type]
+
+    def records(self) -> list[Record]:
+        """What the replica is asked to keep that is asked now, and no other one is."""
+        (replica,) = self.waiting
+        request = self.open_to(replica)
+        assert isinstance(request, Append)
+        assert request.object == f"{QUEUE}@{replica}"
+        return [record_of(Value(str(entry.value))) for entry in request.entries]
+
+
+def test_it_is_done_when_one_replica_keeps_it() -> None:
+    enqueuing = Enqueuing(X, Y)
+    first, second = enqueuing.records()
+    assert (first.value, second.value) == (X, Y)
+    assert first.key != second.key
+    enqueuing.answer("r1", Appended(Status(), (True, True)))
+    enqueuing.sleep(0.001)
+    assert enqueuing.result == Done(None, "Enq/Ok", frozenset({"r1"}))
+
+
+def test_where_one_certainly_has_it_not_the_next_is_asked() -> None:
+    enqueuing = Enqueuing()
+    before = enqueuing.records()
+    enqueuing.answer("r1", Unanswered("r1: no room", refused=True, definite=True))
+    assert enqueuing.waiting == {"r2"}
+    assert enqueuing.records() == before
+    enqueuing.answer("r2", STORED)
+    enqueuing.sleep(0.001)
+    assert isinstance(enqueuing.result, Done)
+    assert enqueuing.counted["outboxes tried in vain"] == 1
+
+
+def test_one_that_is_silent_has_its_time_and_may_have_it_under_the_same_key() -> None:
+    enqueuing = Enqueuing()
+    before = enqueuing.records()
+    enqueuing.sleep(PATIENCE_S - 0.01)
+    assert enqueuing.waiting == {"r1"}
+    enqueuing.sleep(0.02)
+    assert "r2" in enqueuing.waiting
+    request = enqueuing.open_to("r2")
+    assert [record_of(Value(str(entry.value))) for entry in request.entries] == before
+    enqueuing.answer("r2", STORED)
+    enqueuing.sleep(0.001)
+    assert isinstance(enqueuing.result, Done)
+
+
+def test_nobody_knows_whether_it_is_kept_where_one_was_silent() -> None:
+    enqueuing = Enqueuing()
+    enqueuing.sleep(DEADLINE_S)
+    assert isinstance(enqueuing.result, Failed)
+    assert (enqueuing.result.reason, enqueuing.result.definite) == ("unknown", False)
+
+
+def test_it_is_certainly_not_kept_where_all_refused_it() -> None:
+    enqueuing = Enqueuing()
+    for _ in range(2):
+        for replica in ("r1", "r2", "r3"):
+            enqueuing.answer(replica, Unanswered("no room", refused=True, definite=True))
+    assert isinstance(enqueuing.result, Failed)
+    assert (enqueuing.result.reason, enqueuing.result.definite) == ("refused", True)
+    assert all(f"{replica} (no room)" in enqueuing.result.detail for replica in ("r1", "r2", "r3"))
+
+
+def test_a_repeat_under_a_key_keeps_the_same_records() -> None:
+    kept = [Enqueuing(X, Y, key="order-1").records() for _ in range(2)]
+    assert kept[0] == kept[1] == [Record("order-1/0", X), Record("order-1/1", Y)]
+
+
+def test_times_count_from_when_it_was_enqueued() -> None:
+    (record,) = Enqueuing(spans=Spans(5.0, 60.0)).records()
+    assert (record.delay_s, record.expires_s) == (5.0, 60.0)
+    assert 0 <= record.since_us - START_US < 1_000_000
+
+
+def test_what_comes_from_an_outbox_goes_to_the_queue() -> None:
+    stage = Stage(KEPT)
+    stage.play(run(Enqueue(QUEUE, (X,), from_outbox=True), stage.task, stage))
+    assert {stage.open_to(replica).object for replica in stage.waiting} == {QUEUE}
+    assert stage.waiting == {"r1", "r2", "r3"}
+
+
+def test_nobody_enqueues_on_an_outbox() -> None:
+    enqueuing = Enqueuing(name="queue/mail@r1")
+    assert enqueuing.sends == []
+    assert enqueuing.result == Failed(
+        "refused", "queue/mail@r1 is the outbox of queue/mail at r1: enqueue on queue/mail", definite=True
+    )
+
+
+@pytest.mark.parametrize("chars", [90, 98])
+def test_a_value_that_an_outbox_has_no_room_for_is_refused(chars: int) -> None:
+    enqueuing = Enqueuing(Value(f'"{"x" * chars}"'), limits=Limits(value_bytes_max=100))
+    assert enqueuing.sends == []
+    assert isinstance(enqueuing.result, Failed)
+    assert enqueuing.result.definite
+    assert "with what an outbox keeps beside the value" in enqueuing.result.detail

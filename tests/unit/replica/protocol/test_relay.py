@@ -1,0 +1,186 @@
+"""The steps by which items go from an outbox to its queue, and which outbox is looked at when."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import pytest
+
+from quorate.adts.log import Entry, Leased, Value
+from quorate.api_specs.cluster import ChoiceRule, ClusterDocument
+from quorate.api_specs.commands import SettleResult
+from quorate.api_specs.messages import Append, Collect, Request
+from quorate.api_specs.outboxes import Outbox, Record
+from quorate.client_sdk.protocol.core.values import (
+    Acquire,
+    Done,
+    Enqueue,
+    Failed,
+    LeaseBook,
+    Operation,
+    Outcome,
+    ReadLeases,
+    Settle,
+    Spans,
+)
+from quorate.replica.protocol.relay import (
+    AGAIN_S,
+    AGAIN_S_MAX,
+    ITEMS_MAX,
+    LEASE_S,
+    Found,
+    Open,
+    relay,
+)
+from tests.unit.client_sdk.protocol.stage import at
+from tests.unit.client_sdk.scripted import document_of
+
+OUTBOX: Final = Outbox("queue/mail", "r1")
+NAME: Final = OUTBOX.name
+ALL: Final = frozenset({"r1"})
+SETTLED: Final = Done(SettleResult((), 0), "Accept/Ok", ALL)
+ADDED: Final = Done(None, "Enq/Ok", ALL)
+DOWN: Final = Failed("unavailable", "r2 and r3 are silent", definite=True)
+REUSED: Final = Failed("key-reused", "another value", definite=True)
+
+
+def lease(number: int, text: str) -> Leased:
+    return Leased(Entry(f"e{number}", at(number), Value(text)), deliveries=1, is_held=True)
+
+
+def acquired(*texts: str) -> Done:
+    return Done(tuple(lease(number, text) for number, text in enumerate(texts)), "Acquire/Ok", ALL)
+
+
+def played(*answers: Sequence[Outcome]) -> tuple[list[list[Operation]], Found, str]:
+    """The operations of each step, and what was found."""
+    steps = relay(OUTBOX)
+    asked = [list(next(steps))]
+    for place, outcomes in enumerate(answers):
+        try:
+            asked.append(list(steps.send(outcomes)))
+        except StopIteration as stop:
+            assert place == len(answers) - 1, "it ended before all was answered"
+            return asked, *stop.value
+    raise AssertionError(f"it has not ended: {asked[-1]}")
+
+
+X, Y = Record("k/0", Value('"x"')), Record("k/1", Value('"y"'), 5, 1.0, 9.0)
+
+
+def test_items_are_acquired_then_enqueued_under_their_keys_then_accepted() -> None:
+    asked, found, _ = played([acquired(X.text(), Y.text())], [ADDED, ADDED], [SETTLED])
+    assert found == "some"
+    assert asked == [
+        [Acquire(NAME, ITEMS_MAX, LEASE_S)],
+        [
+            Enqueue("queue/mail", (Value('"x"'),), "k/0", from_outbox=True),
+            Enqueue("queue/mail", (Value('"y"'),), "k/1", Spans(1.0, 9.0, 5), from_outbox=True),
+        ],
+        [Settle(NAME, "accept", ("1/e0", "1/e1"))],
+    ]
+
+
+@pytest.mark.parametrize("outcome", [DOWN, Failed("unknown", "r2 and r3 are silent", definite=False)])
+def test_what_is_not_known_to_be_in_the_queue_stays(outcome: Failed) -> None:
+    asked, found, why = played([acquired(X.text(), Y.text())], [outcome, ADDED], [SETTLED, SETTLED])
+    assert (found, why) == ("failed", "r2 and r3 are silent")
+    assert asked[-1] == [Settle(NAME, "accept", ("1/e1",)), Settle(NAME, "release", ("1/e0",))]
+
+
+def test_a_key_that_stands_for_another_value_stands_for_that_item() -> None:
+    asked, found, _ = played([acquired(X.text())], [REUSED], [SETTLED])
+    assert found == "some"
+    assert asked[-1] == [Settle(NAME, "accept", ("1/e0",))]
+
+
+def test_what_is_no_record_becomes_a_dead_letter() -> None:
+    asked, found, _ = played([acquired('"stray"')], [], [SETTLED])
+    assert found == "some"
+    assert asked[1:] == [[], [Settle(NAME, "reject", ("1/e0",))]]
+
+
+@pytest.mark.parametrize(
+    ("book", "found"), [(LeaseBook((), ()), "empty"), (LeaseBook((lease(1, X.text()),), ()), "failed")]
+)
+def test_it_is_empty_once_nothing_is_under_a_lease_either(book: LeaseBook, found: Found) -> None:
+    asked, shown, _ = played([acquired()], [Done(book, "Book/Ok", ALL)])
+    assert asked[1:] == [[ReadLeases(NAME)]]
+    assert shown == found
+
+
+@pytest.mark.parametrize(
+    "answers", [([DOWN],), ([acquired()], [DOWN]), ([acquired(X.text())], [ADDED], [DOWN])]
+)
+def test_what_cannot_be_done_is_told(answers: tuple[Sequence[Outcome], ...]) -> None:
+    _, found, why = played(*answers)
+    assert (found, why) == ("failed", DOWN.detail)
+
+
+def cluster() -> ClusterDocument:
+    return document_of("r1", "r2", "r3", choices=(ChoiceRule("queue/mail*", outbox=True),))
+
+
+def came(name: str = NAME) -> Request:
+    return Append(name, (Entry("e", at(1), X.text()),), "first")
+
+
+def test_an_outbox_is_due_when_something_came_until_nothing_is_left() -> None:
+    open_ = Open(cluster(), "r1")
+    assert open_.due(0.0, 9) == []
+    open_.note(came())
+    open_.note(came())
+    assert open_.is_any
+    assert open_.due(0.0, 9) == [OUTBOX]
+    assert open_.due(0.0, 9) == [], "it is being looked at"
+    open_.told(OUTBOX, "some", 1.0)
+    assert open_.due(1.0, 9) == [OUTBOX]
+    open_.told(OUTBOX, "empty", 2.0)
+    assert not open_.is_any
+
+
+def test_what_comes_while_it_is_looked_at_is_looked_for_again() -> None:
+    open_ = Open(cluster(), "r1")
+    open_.note(came())
+    assert open_.due(0.0, 9) == [OUTBOX]
+    open_.note(came())
+    assert open_.due(0.0, 9) == []
+    open_.told(OUTBOX, "empty", 0.0)
+    assert open_.due(0.0, 9) == [OUTBOX]
+
+
+def test_what_failed_is_tried_less_and_less_often_whatever_comes() -> None:
+    open_ = Open(cluster(), "r1")
+    now_s, waits = 0.0, []
+    open_.note(came())
+    for _ in range(8):
+        assert open_.due(now_s, 9) == [OUTBOX]
+        open_.told(OUTBOX, "failed", now_s)
+        began_s = now_s
+        while not open_._due.is_due(now_s):
+            open_.note(came())
+            assert open_.due(now_s, 9) == []
+            now_s += AGAIN_S
+        waits.append(now_s - began_s)
+    assert waits[:3] == [AGAIN_S, 2 * AGAIN_S, 4 * AGAIN_S]
+    assert waits[-1] == AGAIN_S_MAX
+    assert open_.due(now_s, 9) == [OUTBOX]
+    open_.told(OUTBOX, "some", now_s)
+    assert open_.due(now_s, 9) == [OUTBOX]
+    open_.told(OUTBOX, "failed", now_s)
+    assert open_.due(now_s + AGAIN_S, 9) == [OUTBOX], "the wait begins anew"
+
+
+def test_only_own_outboxes_count_and_only_what_adds_to_them() -> None:
+    open_ = Open(cluster(), "r1")
+    for name in ("queue/mail@r2", "queue/mail", "queue/other@r1"):
+        open_.note(came(name))
+    open_.note(Collect(NAME))
+    open_.find(["queue/mail@r2", "queue/mail", "queue/other@r1"], 0.0)
+    assert not open_.is_any
+
+
+def test_what_came_before_this_process_is_found_by_its_name() -> None:
+    open_ = Open(cluster(), "r1")
+    open_.find([NAME, "queue/mail.b@r1"], 0.0)
+    assert {*open_.due(0.0, 1), *open_.due(0.0, 1)} == {OUTBOX, Outbox("queue/mail.b", "r1")}
+    assert open_.due(0.0, 1) == []
