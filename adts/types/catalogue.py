@@ -16,6 +16,7 @@ from .called import Called
 from .counter import Counter
 from .dictionary import Dictionary
 from .directory import Directory
+from .eventual_queue import EventualQueue
 from .file import File
 from .priority_queue import PriorityQueue
 from .queue import Queue
@@ -38,6 +39,7 @@ _FURTHER: Final[tuple[Specification, ...]] = (
     Stack(),
     PriorityQueue(),
     Semiqueue(),
+    EventualQueue(),
 )
 _KNOWN: Final[Mapping[str, Specification]] = {
     **SPECIFICATIONS,

@@ -4,7 +4,7 @@ What it promises less than a queue, its quorums need less: no Enq makes the answ
 """
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from ..specification import EventClass, Invocation, Kind, Response
 
@@ -14,10 +14,10 @@ State = tuple[Any, ...]
 class Semiqueue:
     """State: the tuple of waiting items, ascending; items may be there several times."""
 
-    name: Final = "semiqueue"
+    name = "semiqueue"
     kinds: Final[Mapping[str, Kind]] = {"Enq": Kind.BLIND, "Deq": Kind.DECIDE}
     changes: Final[frozenset[EventClass]] = frozenset({"Enq/Ok", "Deq/Ok"})
-    depends: Final[Mapping[EventClass, frozenset[EventClass]]] = {
+    depends: ClassVar[Mapping[EventClass, frozenset[EventClass]]] = {
         "Enq/Ok": frozenset(),
         "Deq/Ok": frozenset({"Deq/Ok"}),
         "Deq/Empty": frozenset({"Enq/Ok"}),
@@ -45,4 +45,4 @@ class Semiqueue:
                     for item, place in places.items()
                 ]
                 return taken or [(state, Response("Empty"))]
-        raise ValueError(f"a semiqueue has no operation {invocation.operation!r}: use Enq or Deq")
+        raise ValueError(f"a {self.name} has no operation {invocation.operation!r}: use Enq or Deq")

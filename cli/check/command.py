@@ -18,6 +18,8 @@ from ...adts.histories.weak import Anomalies
 from ...adts.own import Computed
 from ...adts.specification import Specification
 from ...adts.types.catalogue import adt_of, known_types
+from ...adts.types.eventual_queue import EventualQueue
+from ...api_specs.cluster import ClusterDocument
 from ..cluster.document import folder_of
 from ..cluster.status import cluster_document
 from ..failure import EXIT_FAILED, EXIT_UNKNOWN, Usage
@@ -67,7 +69,7 @@ def check(
         typer.Option(
             "--type",
             metavar="TYPE",
-            help="The type of all objects, or your own: FILE.py:NAME. Else by the objects' names: queue/jobs, or a type of the cluster's.",
+            help="The type of all objects, or your own: FILE.py:NAME. Else by the objects' names: queue/jobs, or a type of the cluster's; eventual-queue for one with outboxes.",
         ),
     ] = "",
     cluster: ClusterOption = "",
@@ -96,10 +98,13 @@ def _checked(history: Path, type_name: str, cluster: str, model: Model) -> _Chec
     unjudged: dict[str, str] = {}
     calls: list[Call] = []
     known: dict[str, Typed] = {}
+    document = cluster_document(cluster) if cluster else None
     for name, operations in by_object.items():
         named = type_name or _type_of(name, operations[0])
+        if not type_name and document is not None and document.rule_of(name).has_outboxes:
+            named = EventualQueue.name
         if named not in known:
-            known[named] = typed(_named(named, cluster))
+            known[named] = typed(_named(named, cluster, document))
         try:
             calls += calls_of(known[named].specification, operations)
             types[name] = known[named]
@@ -121,11 +126,10 @@ def _type_of(name: str, first: Recorded) -> str:
     return adt_of(name)
 
 
-def _named(name: str, cluster: str) -> Specification:
+def _named(name: str, cluster: str, document: ClusterDocument | None) -> Specification:
     """The type that `--type` or an object names: one of the catalogue, in a file, or of the cluster."""
-    if not cluster or ":" in name or name in known_types():
+    if document is None or ":" in name or name in known_types():
         return type_named(name)
-    document = cluster_document(cluster)
     if name not in document.own_types:
         known = ", ".join(document.own_types) or "none"
         raise Usage(f"there is no data type {name!r}: the [types] of {cluster} name {known}")

@@ -40,7 +40,7 @@ def calls_of(specification: Specification, operations: Sequence[Recorded]) -> li
     """The calls on an object of that type. Raises Unjudged, and Usage for what the type does not know."""
     words = {} if isinstance(specification, Computed) else _WORDS.get(specification.name, {})
     used = sorted({operation.f for operation in operations} & LEASES)
-    if used and words is _WORDS["queue"]:
+    if used and "dequeue" in words:
         raise Unjudged(
             f"was used with leases ({', '.join(used)}), which no serial specification describes here"
         )
@@ -144,13 +144,11 @@ def _named(translate: Callable[[str, Recorded, bool], _Told], name: str) -> _Tra
     return lambda operation, is_null_there: translate(name, operation, is_null_there)
 
 
+_TRANSPORT: Final[Mapping[str, _Translate]] = {"enqueue": _enqueue, "dequeue": _named(_taken, "Deq")}
 _WORDS: Final[Mapping[str, Mapping[str, _Translate]]] = {
-    "queue": {
-        "enqueue": _enqueue,
-        "dequeue": _named(_taken, "Deq"),
-        "peek": _named(_taken, "Peek"),
-        "size": _size,
-    },
+    "queue": {**_TRANSPORT, "peek": _named(_taken, "Peek"), "size": _size},
+    "semiqueue": _TRANSPORT,
+    "eventual-queue": _TRANSPORT,
     "register": {"read": _named(_read, "Read"), "write": _named(_write, "Write"), "cas": _cas},
     "dictionary": {
         "get": _named(_read, "Get"),

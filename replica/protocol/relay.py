@@ -94,6 +94,8 @@ def _is_to_repeat(outcome: Outcome) -> bool:
 class _State(Struct):
     """Of an outbox in which something may wait."""
 
+    moved_s: float
+    """When an item of it was relayed last, or when it was opened."""
     is_noted: bool = False
     """Whether an item came since it was looked at last."""
     wait_s: float = AGAIN_S
@@ -114,6 +116,10 @@ class Open:
         """A request is about to be handled."""
         if isinstance(request, Append) and self.is_own(request.object):
             self._came.append(request.object)
+
+    def stalled_s(self, now_s: float) -> list[float]:
+        """Of each outbox in which something may wait, for how long nothing of it was relayed."""
+        return [now_s - state.moved_s for state in list(self._states.values())]
 
     @property
     def is_any(self) -> bool:
@@ -150,7 +156,7 @@ class Open:
             self._due.push(outbox.name, now_s + state.wait_s)
             state.wait_s = min(2 * state.wait_s, AGAIN_S_MAX)
             return
-        state.wait_s = AGAIN_S
+        state.wait_s, state.moved_s = AGAIN_S, now_s
         if found == "some" or state.is_noted:
             self._due.push(outbox.name, now_s)
         else:
@@ -158,5 +164,5 @@ class Open:
 
     def _open(self, name: str, now_s: float) -> None:
         if name not in self._states:
-            self._states[name] = _State()
+            self._states[name] = _State(now_s)
             self._due.push(name, now_s)

@@ -151,6 +151,14 @@ METRICS: Final[Mapping[str, Metric]] = {
         "counter", ("replica",), "Log entries that this replica had missed, and got from the other one."
     ),
     "quorate_catch_up_bytes_total": Metric("counter", ("replica",), "Payloads of these entries."),
+    "quorate_outboxes_open": Metric(
+        "gauge",
+        (),
+        "Outboxes of this replica in which something may wait; absent where no queue has outboxes.",
+    ),
+    "quorate_outbox_stalled_seconds": Metric(
+        "gauge", (), "How long nothing of the one was relayed of which that is longest; 0 where none is open."
+    ),
     "quorate_clock_offset_seconds": Metric(
         "gauge",
         ("replica",),

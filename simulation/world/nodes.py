@@ -60,7 +60,7 @@ class ReplicaNode(Stoppable):
         self.clock = WallClock(world, replica_id, skew_us)
         self.watch = watch
         self.catching_up: CatchingUp | None = None
-        self._open: list[tuple[Exchange, BatchReply]] = []
+        self._open: list[tuple[Exchange, BatchReply | None]] = []
         self._janitor, self.repairing, self.relaying = Janitor(self), Repairing(self), Relaying(self)
         self.asks = self._no_asks()
 
@@ -164,9 +164,8 @@ class ReplicaNode(Stoppable):
         for request in batch.requests:
             self.relaying.note(request)
         reply = self.replica.handle(batch, self.wall_us, self.clock.mono_s)
-        if exchange.is_contradicted(reply):
-            return
-        self._open.append((exchange, reply))
+        # What was done is committed, though nobody hears of it.
+        self._open.append((exchange, None if exchange.is_contradicted(reply) else reply))
         commit_us_max = self.world.network.faults.commit_us_max + self.slow_us
         if commit_us_max == 0:
             self.commit()
@@ -181,6 +180,8 @@ class ReplicaNode(Stoppable):
         self.replica.store.commit()
         committed, self._open = self._open, []
         for exchange, reply in committed:
+            if reply is None:
+                continue
             self.watch.committed(self.replica, exchange.batch, reply)
             exchange.front.travel_back(exchange, reply)
 

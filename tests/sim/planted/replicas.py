@@ -229,8 +229,8 @@ def acknowledge_before_the_commit() -> Planting:
     def receive(self: ReplicaNode, exchange: Exchange) -> None:
         before = len(self._open)
         right(self, exchange)
-        if len(self._open) > before:
-            exchange.front.travel_back(exchange, self._open[-1][1])
+        if len(self._open) > before and (reply := self._open[-1][1]) is not None:
+            exchange.front.travel_back(exchange, reply)
 
     return patched(ReplicaNode, receive=receive)
 

@@ -38,7 +38,7 @@ def test_the_declared_table_is_the_computed_one(adt: str) -> None:
 
 def test_the_calculus_knows_what_the_service_offers_and_what_the_issue_lists() -> None:
     further = ["file", "directory", "counter", "bounded-counter", "account", "set"]
-    further += ["stack", "priority-queue", "semiqueue"]
+    further += ["stack", "priority-queue", "semiqueue", "eventual-queue"]
     assert list(known_types()) == [*SPECIFICATIONS, *further]
     assert all(name == specification.name for name, specification in known_types().items())
 

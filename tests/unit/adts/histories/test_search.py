@@ -28,7 +28,7 @@ def test_search_agrees_with_trying_every_order(adt: str, model: Model) -> None:
         assert not expected or is_right(specifications, found.order, model), f"seed {seed}"
         verdicts[expected] += 1
     # Few short histories cannot be reordered to be right.
-    assert model is Model.SERIALIZABLE or min(verdicts.values()) >= 3, verdicts
+    assert model is Model.SERIALIZABLE or min(verdicts.values()) >= 2, verdicts
 
 
 @pytest.mark.parametrize("model", Model)
@@ -40,7 +40,7 @@ def test_several_objects_are_searched_together(model: Model) -> None:
         expected = in_some_order(specifications, calls, model)
         assert search(specifications, calls, model).is_right == expected, f"seed {seed}"
         verdicts[expected] += 1
-    assert min(verdicts.values()) >= 3, verdicts
+    assert min(verdicts.values()) >= 2, verdicts
 
 
 def test_items_of_a_queue_force_no_order_that_is_wrong() -> None:

@@ -170,6 +170,20 @@ def test_what_failed_is_tried_less_and_less_often_whatever_comes() -> None:
     assert open_.due(now_s + AGAIN_S, 9) == [OUTBOX], "the wait begins anew"
 
 
+def test_an_outbox_is_stalled_since_something_was_relayed_last() -> None:
+    open_ = Open(cluster(), "r1")
+    open_.note(came())
+    assert open_.due(1.0, 9) == [OUTBOX]
+    open_.told(OUTBOX, "failed", 2.0)
+    assert open_.stalled_s(5.0) == [4.0]
+    assert open_.due(2.0 + AGAIN_S, 9) == [OUTBOX]
+    open_.told(OUTBOX, "some", 6.0)
+    assert open_.stalled_s(7.0) == [1.0]
+    assert open_.due(7.0, 9) == [OUTBOX]
+    open_.told(OUTBOX, "empty", 7.0)
+    assert open_.stalled_s(8.0) == []
+
+
 def test_only_own_outboxes_count_and_only_what_adds_to_them() -> None:
     open_ = Open(cluster(), "r1")
     for name in ("queue/mail@r2", "queue/mail", "queue/other@r1"):
