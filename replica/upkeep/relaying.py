@@ -19,6 +19,8 @@ from .background import Background
 
 ROUND_S: Final = 0.02
 """How long an item waits before it is looked for."""
+READY_S: Final = 0.1
+"""How often one that must not vote yet looks whether it may."""
 AT_ONCE_MAX: Final = 16
 """Outboxes that are emptied side by side."""
 PAGE: Final = 1000
@@ -42,6 +44,8 @@ class Relaying(Background):
         self._member: Final = member
         self._front_end: Final = front_end
         self._step_s: Final = min(STEP_S, member.document.limits.deadline_s_max)
+        self._stalled: Final[dict[str, str]] = {}
+        """Why nothing more of an outbox could be relayed."""
         self._waits: Final = Troubles(_log, logging.WARNING)
 
     def start(self) -> None:
@@ -52,13 +56,13 @@ class Relaying(Background):
     async def _rounds(self, outboxes: Open) -> None:
         with suppress(StoreLost):
             while not await self._outlived(self._find(outboxes), "relaying waits", "relaying"):
-                await asyncio.sleep(1.0)
+                await asyncio.sleep(READY_S)
             running = set[asyncio.Task[None]]()
             try:
                 while True:
                     running = {each for each in running if not each.done()}
                     for outbox in outboxes.due(time.monotonic(), AT_ONCE_MAX - len(running)):
-                        running.add(asyncio.create_task(self._forward(outboxes, outbox)))
+                        running.add(asyncio.create_task(self._relay(outboxes, outbox)))
                     await asyncio.sleep(ROUND_S)
             finally:
                 for each in running:
@@ -74,19 +78,27 @@ class Relaying(Background):
             after = names[-1]
         return True
 
-    async def _forward(self, outboxes: Open, outbox: Outbox) -> None:
+    async def _relay(self, outboxes: Open, outbox: Outbox) -> None:
         found: Found = "failed"
         try:
             told = await self._outlived(self._run(relay(outbox)), "relaying waits", "relaying")
             if told is not None:
                 found, why = told
-                if found == "failed":
-                    self._waits.meet(f"items wait in {outbox.name}: {why}")
-                else:
-                    self._waits.end()
+                self._note(outbox.name, why)
         except StoreLost:
             return
         outboxes.told(outbox, found, time.monotonic())
+
+    def _note(self, name: str, why: str) -> None:
+        """Log what keeps items in outboxes; of several, of one."""
+        self._stalled[name] = why
+        if not why:
+            del self._stalled[name]
+        if self._stalled:
+            first = min(self._stalled)
+            self._waits.meet(f"items wait in outboxes, as in {first}: {self._stalled[first]}")
+        else:
+            self._waits.end()
 
     async def _run(self, steps: Steps) -> tuple[Found, str]:
         """What a generator of operations comes to."""
