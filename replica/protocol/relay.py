@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from ...adts.log import Leased
 from ...api_specs.cluster import ClusterDocument
+from ...api_specs.limits import SETTLE_TOKENS_MAX
 from ...api_specs.messages import Append, Request
 from ...api_specs.outboxes import MARK, BadRecord, Outbox, record_of
 from ...client_sdk.protocol.core.values import (
@@ -68,11 +69,17 @@ def relay(outbox: Outbox) -> Steps:
 
 
 def _leased(outbox: Outbox) -> Steps:
-    """Whether nothing is left. What is under a lease, of who died or was not heard, comes back when that ends."""
+    """Whether nothing is left. A lease that runs is of a relay that died or was not heard, for there is one at a time: its item is given back at once."""
     (book,) = yield (ReadLeases(outbox.name),)
     if isinstance(book, Failed):
         return "failed", book.detail
-    return ("failed", "items are under leases that have not ended") if book.result.leases else ("empty", "")
+    if not book.result.leases:
+        return "empty", ""
+    if held := tuple(lease.token for lease in book.result.leases if lease.is_held)[:SETTLE_TOKENS_MAX]:
+        (released,) = yield (Settle(outbox.name, "release", held),)
+        if not isinstance(released, Failed):
+            return "some", ""
+    return "failed", "items of it are under leases"
 
 
 def _enqueue(outbox: Outbox, lease: Leased) -> Enqueue | None:

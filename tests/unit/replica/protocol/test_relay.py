@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 import pytest
+from msgspec.structs import replace
 
 from quorate.adts.log import Entry, Leased, Value
 from quorate.api_specs.cluster import ChoiceRule, ClusterDocument
@@ -99,17 +100,30 @@ def test_what_is_no_record_becomes_a_dead_letter() -> None:
     assert asked[1:] == [[], [Settle(NAME, "reject", ("1/e0",))]]
 
 
-@pytest.mark.parametrize(
-    ("book", "found"), [(LeaseBook((), ()), "empty"), (LeaseBook((lease(1, X.text()),), ()), "failed")]
-)
-def test_it_is_empty_once_nothing_is_under_a_lease_either(book: LeaseBook, found: Found) -> None:
-    asked, shown, _ = played([acquired()], [Done(book, "Book/Ok", ALL)])
+def book(*leases: Leased) -> Done:
+    return Done(LeaseBook(leases, ()), "Book/Ok", ALL)
+
+
+def test_it_is_empty_once_nothing_is_under_a_lease_either() -> None:
+    asked, found, _ = played([acquired()], [book()])
     assert asked[1:] == [[ReadLeases(NAME)]]
-    assert shown == found
+    assert found == "empty"
+
+
+def test_a_lease_of_who_died_is_ended() -> None:
+    asked, found, _ = played([acquired()], [book(lease(1, X.text()))], [SETTLED])
+    assert asked[2:] == [[Settle(NAME, "release", ("1/e1",))]]
+    assert found == "some"
+
+
+def test_what_waits_to_be_delivered_again_is_waited_for() -> None:
+    waiting = replace(lease(1, X.text()), is_held=False)
+    assert played([acquired()], [book(waiting)])[1] == "failed"
 
 
 @pytest.mark.parametrize(
-    "answers", [([DOWN],), ([acquired()], [DOWN]), ([acquired(X.text())], [ADDED], [DOWN])]
+    "answers",
+    [([DOWN],), ([acquired()], [DOWN]), ([acquired(X.text())], [ADDED], [DOWN])],
 )
 def test_what_cannot_be_done_is_told(answers: tuple[Sequence[Outcome], ...]) -> None:
     _, found, why = played(*answers)
