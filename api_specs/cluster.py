@@ -19,6 +19,7 @@ from msgspec import UNSET, Struct, UnsetType, field
 
 from ..adts.specification import Specification
 from ..adts.types.catalogue import SPECIFICATIONS, TYPE_PATTERN, adt_of, kept_type, known_types
+from ..adts.types.eventual_queue import EventualQueue
 from ..quorums.choices.choice import BadChoice, Consistency, Ordering, QuorumChoice
 from ..quorums.choices.system_choice import choice_of_events, choice_of_pair
 from .limits import REPLICAS_MAX, VOTES_MAX, Limits
@@ -177,6 +178,11 @@ class ClusterDocument(Struct, frozen=True, forbid_unknown_fields=True, dict=True
         """The first rule that matches the object (a dictionary's key: its dictionary; an outbox: its queue); the default without a match."""
         outbox = self.outbox(object_name)
         return self._rule(object_name if outbox is None else outbox.queue)
+
+    def judged_as(self, object_name: str) -> str:
+        """The data type that holds of calls on an object: its own, but for a queue with outboxes."""
+        has_outboxes = self.has_outboxes and self.rule_of(object_name).has_outboxes
+        return EventualQueue.name if has_outboxes else adt_of(object_name)
 
     def _rule(self, object_name: str) -> ChoiceRule:
         dictionary_or_object = "/".join(object_name.split("/")[:2])

@@ -66,15 +66,22 @@ class ProbeRow(Struct, frozen=True, gc=False):
 
 
 def operation_row(
-    operation: Operation, outcome: Outcome, *, choice: str, front_end: str, start_s: float, latency_s: float
+    operation: Operation,
+    outcome: Outcome,
+    *,
+    adt: str,
+    choice: str,
+    front_end: str,
+    start_s: float,
+    latency_s: float,
 ) -> OperationRow:
-    """The row of an operation that came to `outcome`. A call of one's own type is of the class that quorums know it by."""
+    """The row of an operation on an object of that type that came to `outcome`. A call of one's own type is of the class that quorums know it by."""
     event_class = outcome.event_class if isinstance(outcome, Done) else None
     if isinstance(operation, Invoke) and event_class is not None:
         event_class = f"{operation_name(operation)}/{OK}"
     return OperationRow(
         object=object_of(operation),
-        adt=adt_of(operation.object),
+        adt=adt,
         operation=operation_name(operation) if event_class is None else operation_of(event_class),
         event_class=event_class,
         choice=choice,

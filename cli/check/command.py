@@ -18,7 +18,6 @@ from ...adts.histories.weak import Anomalies
 from ...adts.own import Computed
 from ...adts.specification import Specification
 from ...adts.types.catalogue import adt_of, known_types
-from ...adts.types.eventual_queue import EventualQueue
 from ...api_specs.cluster import ClusterDocument
 from ..cluster.document import folder_of
 from ..cluster.status import cluster_document
@@ -100,9 +99,7 @@ def _checked(history: Path, type_name: str, cluster: str, model: Model) -> _Chec
     known: dict[str, Typed] = {}
     document = cluster_document(cluster) if cluster else None
     for name, operations in by_object.items():
-        named = type_name or _type_of(name, operations[0])
-        if not type_name and document is not None and document.rule_of(name).has_outboxes:
-            named = EventualQueue.name
+        named = type_name or _type_of(name, operations[0], document)
         if named not in known:
             known[named] = typed(_named(named, cluster, document))
         try:
@@ -118,12 +115,12 @@ def _checked(history: Path, type_name: str, cluster: str, model: Model) -> _Chec
     return _Checked(len(strong), len(types), found, unjudged, weak)
 
 
-def _type_of(name: str, first: Recorded) -> str:
+def _type_of(name: str, first: Recorded, document: ClusterDocument | None) -> str:
     if "/" not in name:
         raise Usage(
             f"line {first.number}: the object {name!r} does not say its type, as queue/jobs does: give --type"
         )
-    return adt_of(name)
+    return adt_of(name) if document is None else document.judged_as(name)
 
 
 def _named(name: str, cluster: str, document: ClusterDocument | None) -> Specification:

@@ -106,7 +106,7 @@ class Load:
                 history = History(self._history, process=name)
                 connecting = connect_async(self._document, deadline_s=DEADLINE_S, history=history)
                 client = await stack.enter_async_context(connecting)
-                client.on_finished(observer(name, OBJECTS, self._record, self._clock))
+                client.on_finished(observer(name, client.document, OBJECTS, self._record, self._clock))
                 clients.append(client)
             await self._begin_all(clients)
 

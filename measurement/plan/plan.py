@@ -135,6 +135,7 @@ class Choice(_Part, frozen=True):
     finals: dict[str, str] = field(default_factory=dict)
     object: str = ""
     consistency: Consistency = "atomic"
+    outbox: bool = False
 
     def rule_for(self, object: str) -> ChoiceRule:
         """It, as the rule of an object in a cluster file."""
@@ -147,6 +148,7 @@ class Choice(_Part, frozen=True):
             initials=self.initials,
             finals=self.finals,
             consistency=UNSET if self.consistency == "atomic" else self.consistency,
+            outbox=self.outbox or UNSET,
         )
 
 

@@ -10,7 +10,9 @@ from typing import Final
 
 from msgspec import UNSET
 
+from ...adts.specification import operation_of
 from ...adts.types.catalogue import BadName, check_name
+from ...adts.types.eventual_queue import EventualQueue
 from ...api_specs.cluster import BadCluster, ChoiceRule, ClusterDocument, ReplicaInfo, checked
 from ...api_specs.limits import REPLICAS_MAX, Limits
 from .durations import duration_text
@@ -296,12 +298,17 @@ def _of_workload(plan: Plan, place: str, workload: Workload) -> Iterator[str]:
         yield from _of_choice(plan, f"{place}, choices {number}", workload, choice)
 
 
+_OF_OUTBOXES: Final = frozenset(map(operation_of, EventualQueue.depends))
+
+
 def _of_choice(plan: Plan, place: str, workload: Workload, choice: Choice) -> Iterator[str]:
     try:
         check_name(choice.name)
     except BadName as error:
         yield f"{place}, name: {error}"
     yield from _of_object(plan, place, workload, choice)
+    if choice.outbox and (unjudged := sorted(workload.rates.keys() - _OF_OUTBOXES)):
+        yield f"{place}, outbox: {unjudged[0]} cannot be measured through outboxes: leave it out of rates, or outbox"
     if plan.cluster.document:
         return
     try:

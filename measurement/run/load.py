@@ -10,6 +10,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final
 
+from ...api_specs.cluster import ClusterDocument
 from ...client_sdk import AsyncClient, QuorateError, RefusedByReplicas
 from ...client_sdk.protocol.core.values import Operation, Outcome
 from ..clock import RunClock
@@ -25,7 +26,11 @@ IN_FLIGHT_MAX: Final = 1000
 
 
 def observer(
-    front_end: str, choice_of: Mapping[str, str], record: Callable[[OperationRow], None], clock: RunClock
+    front_end: str,
+    document: ClusterDocument,
+    choice_of: Mapping[str, str],
+    record: Callable[[OperationRow], None],
+    clock: RunClock,
 ) -> Callable[[Operation, float, float, Outcome], None]:
     """What a client calls after each operation; `choice_of` names the choice of each object, those of others are left out.
 
@@ -33,13 +38,15 @@ def observer(
     """
 
     def observe(operation: Operation, _: float, latency_s: float, outcome: Outcome) -> None:
-        choice = choice_of.get(object_of_operation(operation))
+        name = object_of_operation(operation)
+        choice = choice_of.get(name)
         if choice is not None:
             start_s = clock.now_s() - latency_s
             record(
                 operation_row(
                     operation,
                     outcome,
+                    adt=document.judged_as(name),
                     choice=choice,
                     front_end=front_end,
                     start_s=start_s,
@@ -142,9 +149,8 @@ class Load:
     def _refused(self, workload: Workload, object: str, operation: str, front_end: str) -> OperationRow:
         choice = next(each.name for each in workload.choices if object_of(workload, each) == object)
         now_s = self._clock.now_s()
-        return OperationRow(
-            object, workload.type, operation, None, choice, front_end, now_s, 0.0, "unavailable", ()
-        )
+        adt = self._clients[front_end].document.judged_as(object)
+        return OperationRow(object, adt, operation, None, choice, front_end, now_s, 0.0, "unavailable", ())
 
 
 async def done_before(stop: asyncio.Event, work: Awaitable[object]) -> bool:

@@ -125,7 +125,7 @@ async def measure(plan: Plan, setting: Setting, stop: asyncio.Event, onlooker: O
         if not await done_before(stop, load.fill(prefills)):
             return _NOTHING
         for name, client in clients.items():
-            client.on_finished(observer(name, plan.choice_by_object, record, clock))
+            client.on_finished(observer(name, client.document, plan.choice_by_object, record, clock))
         conductor = Conductor(schedule, setting.replicas, ways, list(setting.document.urls), clock)
         stack.callback(conductor.release)
         files = _Files(plan, setting, conductor, clock)

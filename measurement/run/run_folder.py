@@ -15,7 +15,8 @@ from typing import Any, Final
 from msgspec import Struct
 
 from ... import __version__
-from ...adts.types.catalogue import adt_of
+from ...adts.specification import operation_of
+from ...adts.types.eventual_queue import EventualQueue
 from ...api_specs.cluster import ClusterDocument
 from ...quorums.choices.system_choice import SystemChoice
 from ...quorums.systems.systems import System
@@ -92,7 +93,7 @@ def add_notes(folder: Path, notes: Iterable[str]) -> None:
 def choice_as_json(document: ClusterDocument, object_name: str) -> dict[str, Any]:
     """The quorum choice that an object is kept by."""
     choice = document.choice_of(object_name)
-    told: dict[str, Any] = {"adt": adt_of(object_name), "ordering": choice.ordering}
+    told: dict[str, Any] = {"adt": document.judged_as(object_name), "ordering": choice.ordering}
     if choice.is_weak:
         told["consistency"] = choice.consistency
     if isinstance(choice, SystemChoice):
@@ -100,7 +101,21 @@ def choice_as_json(document: ClusterDocument, object_name: str) -> dict[str, Any
         told["finals"] = _systems(choice.assignment.finals)
     else:
         told["classes"] = {name: list(sizes) for name, sizes in choice.classes.items()}
+    if told["adt"] == EventualQueue.name:
+        _through_outboxes(told, document)
     return told
+
+
+def _through_outboxes(told: dict[str, Any], document: ClusterDocument) -> None:
+    """An enqueue is stored by any one replica; operations that an eventual queue does not have are left out."""
+    classes = EventualQueue.depends
+    operations = set(map(operation_of, classes))
+    if "classes" in told:
+        told["classes"] = {name: told["classes"][name] for name in classes} | {"Enq/Ok": [0, 1]}
+        return
+    told["initials"] = {name: text for name, text in told["initials"].items() if name in operations}
+    told["finals"] = {name: text for name, text in told["finals"].items() if name in classes}
+    told["finals"]["Enq/Ok"] = " + ".join(document.votes)
 
 
 def _systems(systems: Mapping[str, System]) -> dict[str, str]:

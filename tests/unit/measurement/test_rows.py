@@ -54,7 +54,9 @@ def test_a_call_of_ones_own_type_is_what_quorums_know_it_as(
     found = PlainClass({"Counter": Counter, "Account": Account}[name])
     operation = Invoke(f"{name.lower()}/x", found, Invocation(method, ()))
     for outcome in (Done(None, ended, frozenset()), Failed("unavailable", "", definite=True)):
-        made = operation_row(operation, outcome, choice="c", front_end="f1", start_s=5.0, latency_s=0.25)
+        made = operation_row(
+            operation, outcome, adt=name.lower(), choice="c", front_end="f1", start_s=5.0, latency_s=0.25
+        )
         assert made.operation == event_class.partition("/")[0]
         assert made.event_class == (event_class if outcome.__class__ is Done else None)
 
@@ -62,7 +64,7 @@ def test_a_call_of_ones_own_type_is_what_quorums_know_it_as(
 def row(outcome: Outcome) -> OperationRow:
     """A dequeue that came to `outcome`."""
     return operation_row(
-        Dequeue("queue/jobs"), outcome, choice="c", front_end="f1", start_s=5.0, latency_s=0.25
+        Dequeue("queue/jobs"), outcome, adt="queue", choice="c", front_end="f1", start_s=5.0, latency_s=0.25
     )
 
 

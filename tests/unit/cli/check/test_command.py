@@ -452,6 +452,22 @@ def test_types_that_a_cluster_document_names_are_judged_each_by_its_own_class(tm
         assert (done.returncode, words in done.stderr) == (2, True), done.stderr
 
 
+def test_a_queue_with_outboxes_is_judged_as_an_eventual_queue(tmp_path: Path) -> None:
+    assert quorate_here("init", "--out", str(tmp_path / "c.toml")).returncode == 0
+    text = (tmp_path / "c.toml").read_text()
+    rule = '[[choices]]\nobjects = "queue/mail"\noutbox = true\n\n'
+    (tmp_path / "c.toml").write_text(text.replace("[[choices]]", f"{rule}[[choices]]", 1))
+    ends = [("enqueue", 1, None), ("dequeue", None, None), ("dequeue", None, 1)]
+    history = written(tmp_path / "h.jsonl", calls("queue/mail", *ends))
+    twice = written(tmp_path / "t.jsonl", calls("queue/mail", *ends, ("dequeue", None, 1)))
+    with_cluster = ("--cluster", str(tmp_path / "c.toml"))
+    assert quorate_here("check", history, *with_cluster).stdout == "Linearizable: 3 calls on 1 object.\n"
+    assert quorate_here("check", history, "--type", "eventual-queue").returncode == 0
+    assert quorate_here("check", history, "--type", "semiqueue").returncode == 1, "it may not miss an item"
+    assert quorate_here("check", history).returncode == 1
+    assert quorate_here("check", twice, *with_cluster).returncode == 1
+
+
 def test_code_of_ones_own_that_fails_is_told(tmp_path: Path) -> None:
     (tmp_path / "cart.py").write_text(CART.replace("sum(counts.values())", "sum(counts)"))
     path = written(tmp_path / "h.jsonl", calls("ann", ("add", ["pen", 2], ["Ok"]), ("total", [], ["Ok", 3])))

@@ -168,6 +168,10 @@ def test_a_queue_holds_at_first_what_all_its_dequeues_may_take() -> None:
             plan_text(workload=workload(rates="{ Pop = 1 }")),
             r"'Pop' of a queue cannot be measured; use Enq, Deq",
         ),
+        (
+            plan_text(workload=workload(rates="{ Enq = 1, Peek = 1 }", more="outbox = true")),
+            r"choices 1, outbox: Peek cannot be measured through outboxes",
+        ),
         (plan_text(workload=workload(rates="{ Enq = 0 }")), r"rates, Enq: 0 a second"),
         (plan_text(workload=workload(rates="{ Enq = 1999, Deq = 2 }")), r"2001 operations a second together"),
         (plan_text(workload=workload() + workload()), r"two choices have the name 'one'"),

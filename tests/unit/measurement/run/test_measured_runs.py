@@ -75,6 +75,15 @@ ordering = "quorum"
 classes = { "Enq/Ok" = [2, 2], "Deq/Ok" = [2, 2], "Deq/Empty" = [2, 0] }
 
 [[workloads]]
+type = "queue"
+rates = { Enq = 5, Deq = 1 }
+deadline = "500ms"
+[[workloads.choices]]
+name = "kept"
+outbox = true
+classes = { "Enq/Ok" = [0, 2], "Deq/Ok" = [3, 2], "Deq/Empty" = [3, 0] }
+
+[[workloads]]
 type = "register"
 rates = { Write = 2, Read = 2, Cas = 2 }
 deadline = "500ms"
@@ -244,6 +253,19 @@ def test_of_ones_own_type_calls_that_look_were_down_with_one_replica_and_blind_o
     assert outcomes["Blind", "ok"] >= 20, outcomes
 
 
+def test_a_queue_with_outboxes_is_told_as_the_eventual_queue_that_it_is(run: RunRead) -> None:
+    assert run.told["choices"]["kept"] == {
+        "adt": "eventual-queue",
+        "ordering": "clock",
+        "classes": {"Enq/Ok": [0, 1], "Deq/Ok": [3, 2], "Deq/Empty": [3, 0]},
+    }
+    rows = [row for row in run.operations if row["choice"] == "kept"]
+    assert {row["adt"] for row in rows} == {"eventual-queue"}
+    enqueued = [row for row in rows if row["event_class"] == "Enq/Ok"]
+    assert len(enqueued) >= 50
+    assert all(len(row["answered"]) == 1 for row in enqueued)
+
+
 def test_of_eventual_consistency_any_replica_answered_and_what_was_missed_is_counted(
     run: RunRead, tmp_path: Path
 ) -> None:
@@ -321,6 +343,7 @@ def test_run_json_says_what_was_run(run: RunRead) -> None:
     assert told["objects"] == {
         "queue/one": "one",
         "queue/ordered": "ordered",
+        "queue/kept": "kept",
         "register/by-systems": "by-systems",
         "register/anyone": "anyone",
         "seats/seats": "seats",
