@@ -203,9 +203,16 @@ def quorum_checks(document: ClusterDocument, answers: list[Found]) -> Iterator[C
         yield Check("quorums, as replicas see them", False, "; ".join(own), fix, needed=False)
 
 
+_OF_OUTBOXES: Final = (
+    "an enqueue is done at one replica; until that has relayed it, a dequeue may find nothing though it waits"
+)
+
+
 def consistency_checks(document: ClusterDocument, folder: Path) -> Iterator[Check]:
     """What may be missed on objects of eventual consistency, rule by rule. The cluster file stands in `folder`, and code of one's own may."""
     for rule in document.choices:
+        if rule.has_outboxes:
+            yield Check(f"outboxes of {rule.objects}", True, _OF_OUTBOXES)
         for name in document.specifications:
             if not (rule.covers(name) and document.choice_by(rule, name).is_weak):
                 continue

@@ -303,6 +303,14 @@ if __name__ == "__main__":
     _on_disks_of_its_own(Path(sys.argv[1]))
 
 
+def test_a_rule_with_outboxes_says_what_a_dequeue_may_miss() -> None:
+    replicas = tuple(ReplicaInfo(f"r{number}", f"http://r{number}:1") for number in (1, 2, 3))
+    document = ClusterDocument("c", replicas, (ChoiceRule("queue/mail", outbox=True), ChoiceRule("queue/*")))
+    (check,) = consistency_checks(document, Path())
+    assert check.what == "outboxes of queue/mail"
+    assert "a dequeue may find nothing though it waits" in check.found
+
+
 def test_a_rule_that_keeps_the_quorums_of_what_observes_is_told() -> None:
     replicas = tuple(ReplicaInfo(f"r{number}", f"http://r{number}:1") for number in (1, 2, 3))
     for classes, words in (
