@@ -379,6 +379,8 @@ def _check_rule(document: ClusterDocument, number: int, rule: ChoiceRule) -> Non
             else "remove it"
         )
         raise BadCluster(f"[[choices]] {number}: {rule.objects!r} matches no object: {advice}")
+    if rule.outbox is False:
+        raise BadCluster(f"[[choices]] {number} ({rule.objects}): outbox = false: leave it out")
     if rule.has_outboxes and adts != ["queue"]:
         raise BadCluster(
             f"[[choices]] {number} ({rule.objects}): outbox = true is for queues: write it into a rule for queue/…"

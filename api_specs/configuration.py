@@ -24,13 +24,14 @@ CHARS_MAX: Final = 600
 _WITHOUT_RULE: Final = "objects without a rule"
 
 
-class RuleInForce(Struct, frozen=True):
+class RuleInForce(Struct, frozen=True, omit_defaults=True):
     """What a rule means. `quorums` are the initial and final quorum, in words, by data type and event class."""
 
     objects: str
     ordering: str
     collect: bool
     quorums: Mapping[str, Mapping[str, tuple[str, str]]]
+    outbox: bool = False
 
 
 class Configuration(Struct, frozen=True):
@@ -66,7 +67,7 @@ def _in_force(document: ClusterDocument, rule: ChoiceRule, name: str) -> RuleInF
             each: (_words(choice.initial_of(operation_of(each))), _words(choice.final_of(each)))
             for each in choice.classes
         }
-    return RuleInForce(name, rule.ordering, rule.collect, quorums)
+    return RuleInForce(name, rule.ordering, rule.collect, quorums, rule.has_outboxes)
 
 
 def _words(quorum: Quorum) -> str:
@@ -141,6 +142,8 @@ def _of_rule(before: RuleInForce, now: RuleInForce) -> Iterator[str]:
         yield f"{place}: ordering = {now.ordering!r}, and {before.ordering!r} then"
     if before.collect != now.collect:
         yield f"{place}: collect = {now.collect}, and {before.collect} then".lower()
+    if before.outbox != now.outbox:
+        yield f"{place}: outbox = {now.outbox}, and {before.outbox} then".lower()
     for adt, classes in now.quorums.items():
         for name, quorums in classes.items():
             # Nothing that was stored rests on what was only read.

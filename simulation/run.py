@@ -13,12 +13,12 @@ from ..adts.types.catalogue import adt_of
 from ..api_specs.problems import LIMITS
 from ..client_sdk.protocol.decisions import summary_builder
 from .history import NEVER, Call
-from .judging.checkers import check_drained, check_object, check_weak
+from .judging.checkers import check_drained, check_invented, check_object, check_weak
 from .judging.lease_checkers import check_kept, check_leases, projected
 from .judging.own import Law, check_own
 from .scenarios.faults import NO_FAULTS
 from .scenarios.scenario import Scenario, keeps_order
-from .scenarios.varied import OPERATIONS
+from .scenarios.varied import OPERATIONS, OUTLASTING_S
 from .violation import Violation
 from .world.world import World
 
@@ -85,6 +85,9 @@ def judge(world: World, law: Law | None = None) -> int:
         is_exact = world.scenario.is_exact
         if world.document.rule_of(name).has_outboxes:
             (check_drained if world.scenario.leasing is None else check_kept)(name, calls)
+            if world.document.limits.retry_window_s < OUTLASTING_S:
+                check_invented(name, calls)
+                continue
             calls, is_exact = _relayed_later(calls), False
         check_weak(name, [call for call in noted if call.is_weak], calls)
         if (drawn := world.scenario.drawn) is not None and adt_of(name) in world.document.own_types:

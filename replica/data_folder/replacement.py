@@ -40,7 +40,11 @@ PAGE: Final = 1000
 
 def loses(document: ClusterDocument, lost: Collection[str]) -> list[str]:
     """The event classes of which lost replicas alone may have been a final quorum, with their objects."""
-    found = []
+    found = [
+        f"Enq/Ok of {rule.objects} (kept by one replica's outbox until it is relayed)"
+        for rule in document.choices
+        if rule.has_outboxes
+    ]
     for adt, specification in document.specifications.items():
         patterns = [rule.objects for rule in document.choices if rule.objects.partition("/")[0] in (adt, "*")]
         for pattern in [*patterns, f"{adt}/*"]:

@@ -6,14 +6,15 @@ remembered.
 """
 
 from collections import deque
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from typing import Final, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ...adts.log import Leased
 from ...api_specs.cluster import ClusterDocument
-from ...api_specs.limits import SETTLE_TOKENS_MAX
+from ...api_specs.limits import SETTLE_TOKENS_MAX, Limits
 from ...api_specs.messages import Append, Request
 from ...api_specs.outboxes import MARK, BadRecord, Outbox, record_of
 from ...client_sdk.protocol.core.values import (
@@ -26,17 +27,20 @@ from ...client_sdk.protocol.core.values import (
     Settle,
     Spans,
 )
+from ...client_sdk.protocol.decisions.idempotency import KEY_TOO_OLD
 from ...gc.due_list import DueList
 
 ITEMS_MAX: Final = 64
 """Relayed together."""
-STEP_S: Final = 4.0
+STEP_S_MAX: Final = 4.0
 """How long an operation may take."""
-LEASE_S: Final = 15.0
-"""Longer than three operations in a row."""
 AGAIN_S: Final = 0.25
 """After how long what failed is tried again first; the time doubles."""
 AGAIN_S_MAX: Final = 8.0
+PARTS: Final = 4
+"""An operation, and a pause, takes at most such a part of the retry window: a repeat comes before the key is forgotten."""
+KEYS_MAX: Final = 4
+"""Keys under which a record is enqueued at one go."""
 
 Found = Literal["some", "empty", "failed"]
 """What a look at an outbox came to: its first items are in the queue, and there may be more; it holds nothing, not even under a lease; some could
@@ -44,10 +48,16 @@ not be relayed."""
 Steps = Generator[Sequence[Operation], Sequence[Outcome], tuple[Found, str]]
 
 
-def relay(outbox: Outbox) -> Steps:
+def step_s(limits: Limits) -> float:
+    """How long each operation of a relay may take."""
+    return min(STEP_S_MAX, limits.deadline_s_max, limits.retry_window_s / PARTS)
+
+
+def relay(outbox: Outbox, limits: Limits) -> Steps:
     """Relay the first items of an outbox: yields operations that run side by side, is sent their outcomes, and returns what was found, and in words
-    what failed."""
-    (acquired,) = yield (Acquire(outbox.name, ITEMS_MAX, LEASE_S),)
+    what failed, if that is known."""
+    items_max, lease_s = min(ITEMS_MAX, limits.batch_items_max), 3 * step_s(limits)
+    (acquired,) = yield (Acquire(outbox.name, items_max, lease_s),)
     if isinstance(acquired, Failed):
         return "failed", acquired.detail
     if not acquired.result:
@@ -55,17 +65,41 @@ def relay(outbox: Outbox) -> Steps:
     leases: Sequence[Leased] = acquired.result
     enqueues = {lease.token: _enqueue(outbox, lease) for lease in leases}
     sound = {token: operation for token, operation in enqueues.items() if operation is not None}
-    outcomes = dict(zip(sound, (yield tuple(sound.values())), strict=True))
+    outcomes = yield from _added(sound)
     failed = {token: each for token, each in outcomes.items() if _is_to_repeat(each)}
     settling: Sequence[tuple[Literal["accept", "reject", "release"], Sequence[str]]] = (
         ("accept", [token for token in outcomes if token not in failed]),
         ("reject", [token for token in enqueues if token not in sound]),
         ("release", list(failed)),
     )
-    settled = yield [Settle(outbox.name, how, tuple(tokens)) for how, tokens in settling if tokens]
-    if why := [each.detail for each in (*failed.values(), *settled) if isinstance(each, Failed)]:
-        return "failed", why[0]
-    return "some", ""
+    # What failed lets others pass.
+    settled = yield [
+        Settle(outbox.name, how, tuple(tokens), AGAIN_S if how == "release" else 0.0)
+        for how, tokens in settling
+        if tokens
+    ]
+    unsettled = [each for each in settled if isinstance(each, Failed)]
+    why = next((each.detail for each in (*failed.values(), *unsettled) if isinstance(each, Failed)), "")
+    return ("failed" if unsettled or len(failed) == len(leases) else "some"), why
+
+
+def _added(
+    enqueues: Mapping[str, Enqueue],
+) -> Generator[Sequence[Operation], Sequence[Outcome], dict[str, Outcome]]:
+    """What came of these. Where a key is too old to tell, as after a long time without a quorum, the item is enqueued under another one: it may be
+    there twice then, and is not lost."""
+    outcomes: dict[str, Outcome] = {}
+    left = dict(enqueues)
+    for number in range(KEYS_MAX):
+        outcomes |= zip(left, (yield tuple(left.values())), strict=True)
+        left = {
+            token: replace(enqueues[token], key=f"{enqueues[token].key}~{number + 1}")
+            for token in left
+            if outcomes[token] == KEY_TOO_OLD
+        }
+        if not left:
+            break
+    return outcomes
 
 
 def _leased(outbox: Outbox) -> Steps:
@@ -79,7 +113,7 @@ def _leased(outbox: Outbox) -> Steps:
         (released,) = yield (Settle(outbox.name, "release", held),)
         if not isinstance(released, Failed):
             return "some", ""
-    return "failed", "items of it are under leases"
+    return "failed", ""
 
 
 def _enqueue(outbox: Outbox, lease: Leased) -> Enqueue | None:
@@ -114,6 +148,7 @@ class Open:
     def __init__(self, document: ClusterDocument, replica: str) -> None:
         self._document: Final = document
         self._replica: Final = replica
+        self._again_s_max: Final = min(AGAIN_S_MAX, document.limits.retry_window_s / PARTS)
         self._came: Final = deque[str]()
         """Noted where requests are handled, perhaps in another thread than that where outboxes are looked at."""
         self._due: Final = DueList()
@@ -161,7 +196,7 @@ class Open:
         state = self._states[outbox.name]
         if found == "failed":
             self._due.push(outbox.name, now_s + state.wait_s)
-            state.wait_s = min(2 * state.wait_s, AGAIN_S_MAX)
+            state.wait_s = min(2 * state.wait_s, self._again_s_max)
             return
         state.wait_s, state.moved_s = AGAIN_S, now_s
         if found == "some" or state.is_noted:

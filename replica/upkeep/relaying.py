@@ -13,7 +13,7 @@ from typing import Final, Protocol
 from ...api_specs.outboxes import Outbox
 from ...client_sdk.protocol.core.values import Operation, Outcome
 from ..logs.throttle import Troubles
-from ..protocol.relay import STEP_S, Found, Open, Steps, relay
+from ..protocol.relay import Found, Open, Steps, relay, step_s
 from ..service.member import Member, StoreLost
 from .background import Background
 
@@ -21,8 +21,10 @@ ROUND_S: Final = 0.02
 """How long an item waits before it is looked for."""
 READY_S: Final = 0.1
 """How often one that must not vote yet looks whether it may."""
-AT_ONCE_MAX: Final = 16
+AT_ONCE_MAX: Final = 64
 """Outboxes that are emptied side by side."""
+LOOKS_MAX: Final = 16
+"""At one outbox, before others have their turn."""
 PAGE: Final = 1000
 """Names of objects read at once, when the outboxes are looked for that hold something since before the start."""
 
@@ -43,7 +45,7 @@ class Relaying(Background):
         super().__init__(_log)
         self._member: Final = member
         self._front_end: Final = front_end
-        self._step_s: Final = min(STEP_S, member.document.limits.deadline_s_max)
+        self._step_s: Final = step_s(member.document.limits)
         self._stalled: Final[dict[str, str]] = {}
         """Why nothing more of an outbox could be relayed."""
         self._waits: Final = Troubles(_log, logging.WARNING)
@@ -79,21 +81,25 @@ class Relaying(Background):
         return True
 
     async def _relay(self, outboxes: Open, outbox: Outbox) -> None:
-        found: Found = "failed"
+        found: Found = "some"
         try:
-            told = await self._outlived(self._run(relay(outbox)), "relaying waits", "relaying")
-            if told is not None:
-                found, why = told
-                self._note(outbox.name, why)
+            for _ in range(LOOKS_MAX):
+                steps = relay(outbox, self._member.document.limits)
+                told = await self._outlived(self._run(steps), "relaying waits", "relaying")
+                found, why = told or ("failed", "")
+                self._note(outbox.name, found, why)
+                if found != "some":
+                    break
         except StoreLost:
             return
         outboxes.told(outbox, found, time.monotonic())
 
-    def _note(self, name: str, why: str) -> None:
+    def _note(self, name: str, found: Found, why: str) -> None:
         """Log what keeps items in outboxes; of several, of one."""
-        self._stalled[name] = why
-        if not why:
-            del self._stalled[name]
+        if why:
+            self._stalled[name] = why
+        elif found != "failed":
+            self._stalled.pop(name, None)
         if self._stalled:
             first = min(self._stalled)
             self._waits.meet(f"items wait in outboxes, as in {first}: {self._stalled[first]}")

@@ -126,8 +126,13 @@ def check_items(name: str, calls: Sequence[Call]) -> None:
     taken = Counter(item for call in calls if call.operation == "Deq" for item in call.results)
     if doubled := [item for item, times in taken.items() if times > 1]:
         raise Violation(f"{name}: taken twice: {doubled}\n{shown(calls)}")
+    check_invented(name, calls)
+
+
+def check_invented(name: str, calls: Sequence[Call]) -> None:
+    """No item was seen that nobody enqueued."""
     enqueued = {call.args[0] for call in calls if call.operation == "Enq"}
-    seen = taken.keys() | {item for call in calls if call.operation == "Peek" for item in call.results}
+    seen = {item for call in calls if call.operation in ("Deq", "Peek") for item in call.results}
     if invented := seen - enqueued:
         raise Violation(f"{name}: nobody enqueued {sorted(invented)}\n{shown(calls)}")
 

@@ -21,6 +21,8 @@ MORE_VOTES: Final = ((1,), (1, 1), (1, 1, 1, 1), (2, 2, 1), (3, 1, 1, 1), (1, 1,
 OPERATIONS: Final = 52
 """Of all callers together, about."""
 OUTLASTING_S: Final = 600.0
+MANY: Final = 7
+"""Items that callers take at once, at most."""
 EVERY: Final = 8
 """One world in so many."""
 
@@ -77,11 +79,15 @@ def weak(what: Scenario) -> Scenario:
 
 
 def outboxed(what: Scenario) -> Scenario:
-    """The scenario, with a queue whose enqueues go through outboxes. Memory outlasts the run, or items may be there twice."""
+    """The scenario, with a queue whose enqueues go through outboxes. In most worlds memory outlasts the run; in the others items may be there twice."""
     rules = tuple(
         replace(each, outbox=True) if each.objects == "queue/*" else each for each in what.document.choices
     )
-    limits = replace(what.document.limits, retry_window_s=OUTLASTING_S)
+    limits = what.document.limits
+    if what.seed % EVERY not in (1, 2):
+        limits = replace(limits, retry_window_s=OUTLASTING_S)
+    if what.seed % EVERY in (2, 3):
+        limits = replace(limits, batch_items_max=MANY)
     objects = what.objects if "queue/q" in what.objects else ("queue/q",)
     document = checked(replace(what.document, choices=rules, limits=limits))
     return replace(what, document=document, objects=objects)

@@ -14,7 +14,7 @@ from ...api_specs.outboxes import Outbox
 from ...client_sdk.protocol.core.values import YOUNG, CollectTombstone, Done, Outcome, ReadRepair
 from ...gc.pruning import AGAIN, SOON, Pruning
 from ...gc.tombstones import Tombstones
-from ...replica.protocol.relay import STEP_S, Open, Steps, relay
+from ...replica.protocol.relay import Open, Steps, relay, step_s
 from ...replica.protocol.undecided import Undecided
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ class Relaying:
         self._by: FrontNode | None = None
         """The front end that works on what is open: with it, all that was under way ends."""
         self._open = Open(node.world.document, node.id)
-        self._step_s = min(STEP_S, node.world.document.limits.deadline_s_max)
+        self._step_s = step_s(node.world.document.limits)
 
     @property
     def is_idle(self) -> bool:
@@ -119,7 +119,7 @@ class Relaying:
             self._by, self._open = front, Open(node.world.document, node.id)
             self._open.find(node.replica.store.objects(), now_s)
         for outbox in self._open.due(now_s, OUTBOXES_MAX):
-            self._go_on(front, outbox, relay(outbox), None)
+            self._go_on(front, outbox, relay(outbox, node.world.document.limits), None)
 
     def _go_on(
         self, front: "FrontNode", outbox: Outbox, steps: Steps, outcomes: Sequence[Outcome] | None

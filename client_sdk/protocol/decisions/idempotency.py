@@ -23,6 +23,13 @@ KEY_REUSED: Final = Failed(
 )
 
 
+KEY_TOO_OLD: Final = Failed(
+    "unknown",
+    "what was agreed on under the idempotency key is older than any repeat may be: nobody can tell any more whether it was done",
+    definite=False,
+)
+
+
 def decision_id(operation: str, key: str) -> str:
     """How a summary remembers the idempotency key: for one kind of operation, since an enqueue and a dequeue that share
     a key are two."""

@@ -18,7 +18,7 @@ from ....quorums.systems.tally import Meeting, Quorum, VoteCount
 from ....timestamps.timestamp import Timestamp
 from ..core.rounds import Event, Expired, Gathering, Task
 from ..core.values import AT_ONCE, Done, Failed, Spans, Write
-from ..decisions.idempotency import KEY_REUSED, decision_id, digest
+from ..decisions.idempotency import KEY_REUSED, KEY_TOO_OLD, decision_id, digest
 from ..decisions.transitions import Fate, RecoverCommand
 from .context import (
     Machine,
@@ -76,8 +76,16 @@ class Blind:
     """A blind operation: append to all, done when a final quorum stores it; see DESIGN section 2, "Blind"."""
 
     def __init__(
-        self, name: str, task: Task, machine: Machine, key: str = "", spans: Spans = AT_ONCE
+        self,
+        name: str,
+        task: Task,
+        machine: Machine,
+        key: str = "",
+        spans: Spans = AT_ONCE,
+        *,
+        may_be_old: bool = False,
     ) -> None:
+        """`may_be_old`: what was agreed on under the key may be older than any repeat may be."""
         self._name = name
         self._task = task
         self._machine = machine
@@ -85,6 +93,7 @@ class Blind:
         """Held: what replies show of the object must not be forgotten between two stamps."""
         self._key = decision_id("Enq", key)
         self._spans: Final = spans
+        self._may_be_old: Final = may_be_old
         self._choice = machine.choice_of(name)
         self._final = self._choice.final_of_kind(Kind.BLIND)
         self._everyone = frozenset(self._choice.votes)
@@ -111,19 +120,21 @@ class Blind:
         self.is_sent = True
         return self._ended(self._all_stored([Attempt(entry)], "again"), done_as)
 
-    def _ended(self, steps: Generator[float, Event, list[Attempt]], done_as: str) -> OutcomeSteps:
+    def _ended(
+        self, steps: Generator[float, Event, list[Attempt]], done_as: str, *, is_ordered: bool = True
+    ) -> OutcomeSteps:
         """The outcome, once the entries that `steps` store are stored, and their time is over."""
         try:
             attempts = yield from steps
             answered = NOBODY.union(*(self._stored.get(attempt.entry.t, NOBODY) for attempt in attempts))
-            yield from wait_until_passed(
-                max(attempt.entry.t for attempt in attempts), self._task, self._machine, answered
-            )
+            if is_ordered:
+                latest = max(attempt.entry.t for attempt in attempts)
+                yield from wait_until_passed(latest, self._task, self._machine, answered)
         except Expired as expired:
             return expired.outcome(is_unknown=self.is_sent)
         except OperationFailed as failure:
             # Where the key was used for something else, others' entries are agreed on, and these never.
-            if not self.is_sent or failure.outcome is KEY_REUSED:
+            if not self.is_sent or failure.outcome in (KEY_REUSED, KEY_TOO_OLD):
                 return failure.outcome
             return Failed(
                 "unknown", failure.outcome.detail, definite=False, answered=failure.outcome.answered
@@ -151,7 +162,26 @@ class Blind:
         yield from self.learn_order()
         reserved = yield from self._reserve(self.entries(values, is_keyed=bool(self._key)))
         attempts = [Attempt(entry, self._key, is_recovered=bool(self._key)) for entry in reserved]
+        if self._may_be_old:
+            yield from self._settle_old(attempts)
         return (yield from self._all_stored(attempts, "again" if self._key else "first"))
+
+    def _settle_old(self, attempts: list[Attempt]) -> Generator[float, Event, None]:
+        """Replicas refuse what is older than any repeat may be. Where nothing has passed it in the queue, it was never taken: a decision puts it in force."""
+        for attempt in attempts:
+            if attempt.entry.t >= self._machine.oldest_remembered():
+                continue
+            self._machine.count("recoveries")
+            command = RecoverCommand(attempt.entry, may_be_complete=True)
+            verdict = yield from decide(self._name, command, self._task, self._machine)
+            if verdict.result is not Fate.IN_FORCE:
+                raise OperationFailed(KEY_TOO_OLD)
+            self._machine.count("recovered entries in force")
+            attempt.is_done = True
+
+    def kept(self, values: Iterable[Value | None], done_as: str) -> OutcomeSteps:
+        """As `run`, where nobody waits for what is stored to be in its place."""
+        return self._ended(self._begin(values), done_as, is_ordered=False)
 
     def _all_stored(
         self, attempts: list[Attempt], kind: AttemptKind

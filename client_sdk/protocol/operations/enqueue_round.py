@@ -231,4 +231,5 @@ def enqueue(operation: Enqueue, task: Task, machine: Machine) -> OutcomeSteps:
 
 
 def _blind_of(operation: Enqueue, task: Task, machine: Machine) -> Blind:
-    return Blind(operation.object, task, machine, operation.key, operation.spans)
+    may_be_old = operation.from_outbox
+    return Blind(operation.object, task, machine, operation.key, operation.spans, may_be_old=may_be_old)

@@ -8,13 +8,14 @@ from collections.abc import Generator, Sequence
 from typing import Final
 
 from ....adts.log import Value
+from ....adts.types.catalogue import is_object_name
+from ....api_specs.limits import NAME_CHARS_MAX
 from ....api_specs.outboxes import Record, outbox_named
 from ....api_specs.values import check_value
-from ....quorums.systems.tally import VoteCount
 from ..core.rounds import Event, Task
 from ..core.values import AT_ONCE, Enqueue, Failed
 from .blind import Blind
-from .context import Machine, OperationFailed, OutcomeSteps, read_clocks
+from .context import Machine, OperationFailed, OutcomeSteps, looking
 
 PATIENCE_S: Final = 0.5
 """How long a replica is waited for before another one is asked as well."""
@@ -23,14 +24,21 @@ PATIENCE_S: Final = 0.5
 def store(operation: Enqueue, outboxes: Sequence[str], task: Task, machine: Machine) -> OutcomeSteps:
     """Keep the values in one outbox, in order. The next one is tried when one has failed, or has had its time: all of them soon, and once more with
     all the time that is left."""
+    if not is_object_name(max(outboxes, key=len)):
+        most = NAME_CHARS_MAX - max(map(len, outboxes)) + len(operation.object)
+        detail = f"the name of a queue with outboxes has at most {most} characters: these have its name and a replica's"
+        return Failed("refused", detail, definite=True)
     until_s, failures = task.deadline_s, list[Failed]()
     records = yield from _records(operation, task, machine)
     for place, outbox in enumerate((*outboxes, *outboxes)):
         if place:
             machine.count("outboxes tried in vain")
-        share_s = (until_s - task.now.mono_s) / (2 * len(outboxes) - place)
-        task.deadline_s = task.now.mono_s + (min(share_s, PATIENCE_S) if place < len(outboxes) else share_s)
-        outcome = yield from Blind(outbox, task, machine).run(records, "Enq/Ok")
+        left_s = until_s - task.now.mono_s
+        is_first, is_last = place < len(outboxes), place == 2 * len(outboxes) - 1
+        task.deadline_s = (
+            until_s if is_last else task.now.mono_s + min(left_s / 2, PATIENCE_S if is_first else left_s)
+        )
+        outcome = yield from Blind(outbox, task, machine).kept(records, "Enq/Ok")
         if not isinstance(outcome, Failed):
             return outcome
         failures.append(outcome)
@@ -47,9 +55,8 @@ def refuse_outbox(operation: Enqueue) -> Failed:
 
 def _records(operation: Enqueue, task: Task, machine: Machine) -> Generator[float, Event, list[Value]]:
     spans = operation.spans
-    if spans != AT_ONCE and not machine.is_time_known():
-        choice = machine.choice_of(operation.object)
-        yield from read_clocks(operation.object, task, machine, VoteCount(choice.votes, 1))
+    if spans != AT_ONCE:
+        yield from _ask_all_clocks(operation.object, task, machine)
     since_us = 0 if spans == AT_ONCE else machine.latest_us()
     key = operation.key or machine.stamp_for(machine.cache_of(operation.object))
     records = [
@@ -64,9 +71,18 @@ def _records(operation: Enqueue, task: Task, machine: Machine) -> Generator[floa
     return records
 
 
+def _ask_all_clocks(queue: str, task: Task, machine: Machine) -> Generator[float, Event, None]:
+    """Who enqueues through one outbox hears of one clock, which may be wrong."""
+    round_ = looking(queue, task, machine)
+    everyone = machine.choice_of(queue).votes.keys()
+    until_s = min(task.now.mono_s + PATIENCE_S, (task.now.mono_s + task.deadline_s) / 2)
+    yield from round_.wait(lambda: round_.replies.keys() | round_.troubles.keys() >= everyone, until_s)
+
+
 def _all(failures: Sequence[Failed]) -> Failed:
     """How it ended where no outbox is known to keep it."""
     detail = "; ".join(dict.fromkeys(each.detail for each in failures))
     answered = frozenset[str]().union(*(each.answered for each in failures))
     is_definite = all(each.definite for each in failures)
-    return Failed(failures[-1].reason if is_definite else "unknown", detail, is_definite, answered)
+    telling = next((each for each in failures if each.reason != "unavailable"), failures[-1])
+    return Failed(telling.reason if is_definite else "unknown", detail, is_definite, answered)

@@ -84,6 +84,16 @@ def test_an_edit_that_changes_no_quorum(before: ClusterDocument, now: ClusterDoc
             "[[choices]] queue/*: collect = false, and true then",
         ),
         (
+            document(ChoiceRule("queue/*")),
+            document(ChoiceRule("queue/*", outbox=True)),
+            "[[choices]] queue/*: outbox = true, and false then",
+        ),
+        (
+            document(ChoiceRule("queue/*", outbox=True)),
+            document(ChoiceRule("queue/*")),
+            "[[choices]] queue/*: outbox = false, and true then",
+        ),
+        (
             document(ChoiceRule("register/*", reads="r1*r2 + r3")),
             document(ChoiceRule("register/*", reads="r1*r3 + r2")),
             "Cas/Fail is (((r1*r3) + r2)",

@@ -80,6 +80,20 @@ def test_a_document_that_does_not_name_them_is_what_it_was() -> None:
     assert from_json(told) == document()
 
 
+def test_outbox_is_given_or_left_out() -> None:
+    """Else two documents that mean the same would refuse each other."""
+    with pytest.raises(BadCluster, match=r"\(queue/mail\*\): outbox = false: leave it out"):
+        document(MAIL.replace("true", "false"))
+
+
+def test_the_rule_of_an_outbox_is_that_of_its_queue() -> None:
+    found = document(MAIL.replace("mail*", "mail"))
+    assert found.rule_of("queue/mail@r1").objects == "queue/mail"
+    assert found.rule_of("queue/mail@r9").objects == "*"
+    assert found.judged_as("queue/mail") == "eventual-queue"
+    assert found.judged_as("queue/other") == "queue"
+
+
 @pytest.mark.parametrize("objects", ["*", "register/*", "dictionary/d"])
 def test_outboxes_are_for_queues(objects: str) -> None:
     with pytest.raises(

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from quorate.adts.specification import Invocation, Response, outcomes_of
 from quorate.adts.types.eventual_queue import EventualQueue
 from quorate.adts.types.queue import Queue
+from quorate.quorums.choices.choice import Sizes
 from quorate.quorums.choices.choices import constraints_of, minimal_choices
 from tests.unit.adts.types.steps import ITEMS, Words
 
@@ -35,9 +36,9 @@ def test_it_may_give_any_item_that_waits_or_none(words: Words, data: st.DataObje
 
 
 def test_it_needs_fewer_replicas_than_a_queue() -> None:
-    def pairs(specification: Any) -> set[tuple[tuple[int, int], tuple[int, int]]]:
+    def pairs(specification: Any) -> set[tuple[Sizes, Sizes]]:
         choices = minimal_choices(constraints_of(specification, ("Enq", "Deq")), THREE)
-        return {(tuple(each.classes["Enq/Ok"]), tuple(each.classes["Deq/Ok"])) for each in choices}
+        return {(each.classes["Enq/Ok"], each.classes["Deq/Ok"]) for each in choices}
 
     assert ((0, 1), (2, 2)) in pairs(EventualQueue())
     assert ((0, 1), (2, 2)) not in pairs(Queue())

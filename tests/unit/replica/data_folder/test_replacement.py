@@ -247,6 +247,12 @@ def test_what_only_the_lost_disk_may_have_held_is_named() -> None:
     assert loses(document(enq_final=1), ["r3"]) == lost
 
 
+def test_what_its_outboxes_may_have_held_is_named() -> None:
+    with_outboxes = replace(document(enq_final=2), choices=(ChoiceRule("queue/mail", outbox=True),))
+    (told,) = loses(with_outboxes, ["r3"])
+    assert told == "Enq/Ok of queue/mail (kept by one replica's outbox until it is relayed)"
+
+
 def test_what_it_may_have_held_of_ones_own_types_is_named_too() -> None:
     own = replace(
         document(enq_final=2),

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from quorate.adts.log import Entry, Leased, Value
 from quorate.api_specs.cluster import ChoiceRule, ClusterDocument
 from quorate.api_specs.commands import SettleResult
+from quorate.api_specs.limits import DEFAULTS, Limits
 from quorate.api_specs.messages import Append, Collect, Request
 from quorate.api_specs.outboxes import Outbox, Record
 from quorate.client_sdk.protocol.core.values import (
@@ -23,14 +24,17 @@ from quorate.client_sdk.protocol.core.values import (
     Settle,
     Spans,
 )
+from quorate.client_sdk.protocol.decisions.idempotency import KEY_TOO_OLD
 from quorate.replica.protocol.relay import (
     AGAIN_S,
     AGAIN_S_MAX,
     ITEMS_MAX,
-    LEASE_S,
+    KEYS_MAX,
+    PARTS,
     Found,
     Open,
     relay,
+    step_s,
 )
 from tests.unit.client_sdk.protocol.stage import at
 from tests.unit.client_sdk.scripted import document_of
@@ -52,9 +56,11 @@ def acquired(*texts: str) -> Done:
     return Done(tuple(lease(number, text) for number, text in enumerate(texts)), "Acquire/Ok", ALL)
 
 
-def played(*answers: Sequence[Outcome]) -> tuple[list[list[Operation]], Found, str]:
+def played(
+    *answers: Sequence[Outcome], limits: Limits = DEFAULTS
+) -> tuple[list[list[Operation]], Found, str]:
     """The operations of each step, and what was found."""
-    steps = relay(OUTBOX)
+    steps = relay(OUTBOX, limits)
     asked = [list(next(steps))]
     for place, outcomes in enumerate(answers):
         try:
@@ -72,7 +78,7 @@ def test_items_are_acquired_then_enqueued_under_their_keys_then_accepted() -> No
     asked, found, _ = played([acquired(X.text(), Y.text())], [ADDED, ADDED], [SETTLED])
     assert found == "some"
     assert asked == [
-        [Acquire(NAME, ITEMS_MAX, LEASE_S)],
+        [Acquire(NAME, ITEMS_MAX, 3 * step_s(DEFAULTS))],
         [
             Enqueue("queue/mail", (Value('"x"'),), "k/0", from_outbox=True),
             Enqueue("queue/mail", (Value('"y"'),), "k/1", Spans(1.0, 9.0, 5), from_outbox=True),
@@ -84,8 +90,39 @@ def test_items_are_acquired_then_enqueued_under_their_keys_then_accepted() -> No
 @pytest.mark.parametrize("outcome", [DOWN, Failed("unknown", "r2 and r3 are silent", definite=False)])
 def test_what_is_not_known_to_be_in_the_queue_stays(outcome: Failed) -> None:
     asked, found, why = played([acquired(X.text(), Y.text())], [outcome, ADDED], [SETTLED, SETTLED])
-    assert (found, why) == ("failed", "r2 and r3 are silent")
-    assert asked[-1] == [Settle(NAME, "accept", ("1/e1",)), Settle(NAME, "release", ("1/e0",))]
+    assert (found, why) == ("some", "r2 and r3 are silent"), "others may pass"
+    assert asked[-1] == [Settle(NAME, "accept", ("1/e1",)), Settle(NAME, "release", ("1/e0",), AGAIN_S)]
+    assert played([acquired(X.text())], [outcome], [SETTLED])[1:] == ("failed", "r2 and r3 are silent")
+
+
+TOO_OLD: Final = Failed(KEY_TOO_OLD.reason, KEY_TOO_OLD.detail, KEY_TOO_OLD.definite)
+
+
+def test_an_item_whose_key_is_too_old_is_enqueued_under_another_one() -> None:
+    asked, found, _ = played([acquired(X.text(), Y.text())], [TOO_OLD, ADDED], [TOO_OLD], [ADDED], [SETTLED])
+    assert found == "some"
+    assert [each.key for step in asked[1:4] for each in step if isinstance(each, Enqueue)] == [
+        *("k/0", "k/1"),
+        "k/0~1",
+        "k/0~2",
+    ]
+    assert asked[4] == [Settle(NAME, "accept", ("1/e0", "1/e1"))]
+    asked, found, why = played([acquired(X.text())], *[[TOO_OLD]] * KEYS_MAX, [SETTLED])
+    assert (found, why) == ("failed", KEY_TOO_OLD.detail)
+
+
+def test_pauses_and_operations_are_short_beside_the_retry_window() -> None:
+    """Else a key is forgotten between one try and the next."""
+    small = Limits(retry_window_s=4.0, deadline_s_max=3.0, batch_items_max=5, consumed_lag_s=1.0)
+    assert step_s(small) == 1.0
+    assert played([DOWN], limits=small)[0] == [[Acquire(NAME, 5, 3.0)]]
+    open_ = Open(replace(cluster(), limits=small), "r1")
+    open_.note(came())
+    now_s = 0.0
+    for _ in range(5):
+        assert open_.due(now_s, 9) == [OUTBOX]
+        open_.told(OUTBOX, "failed", now_s)
+        now_s += 1.0
 
 
 def test_a_key_that_stands_for_another_value_stands_for_that_item() -> None:
@@ -176,7 +213,7 @@ def test_what_failed_is_tried_less_and_less_often_whatever_comes() -> None:
             now_s += AGAIN_S
         waits.append(now_s - began_s)
     assert waits[:3] == [AGAIN_S, 2 * AGAIN_S, 4 * AGAIN_S]
-    assert waits[-1] == AGAIN_S_MAX
+    assert waits[-1] == min(AGAIN_S_MAX, DEFAULTS.retry_window_s / PARTS)
     assert open_.due(now_s, 9) == [OUTBOX]
     open_.told(OUTBOX, "some", now_s)
     assert open_.due(now_s, 9) == [OUTBOX]

@@ -8,7 +8,7 @@ from quorate.api_specs.cluster import ChoiceRule, ClockSettings
 from quorate.api_specs.messages import Append, Appended, Collect, Collected, Held, Reserve, Reserved, Status
 from quorate.client_sdk.protocol.core.answer_times import RESEND_S_FIRST
 from quorate.client_sdk.protocol.core.values import Done, Failed, Unanswered, Write
-from quorate.client_sdk.protocol.decisions.idempotency import KEY_REUSED
+from quorate.client_sdk.protocol.decisions.idempotency import KEY_REUSED, KEY_TOO_OLD
 from quorate.client_sdk.protocol.decisions.transitions import Fate, RecoverCommand
 from quorate.client_sdk.protocol.operations.blind import HEDGE_S, Blind, done_as, is_stuck
 from quorate.timestamps.timestamp import ZERO
@@ -227,3 +227,28 @@ def test_an_entry_is_stuck_where_fences_keep_it_from_its_quorum_or_may_and_the_s
 def test_a_write_is_named_by_its_data_type_and_by_whether_it_deletes() -> None:
     cells = [Write("register/x", X), Write("dictionary/d/k", X), Write("dictionary/d/k", None)]
     assert [done_as(each) for each in cells] == ["Write/Ok", "Put/Ok", "Delete/Ok"]
+
+
+LONG_AGO = -10_000 * 1_000_000
+
+
+@pytest.mark.parametrize("fate", Fate)
+def test_what_was_agreed_on_long_ago_is_put_in_force_or_nobody_can_tell(fate: Fate) -> None:
+    """An item that a replica relays after a long time without a quorum: others refuse it as too old, and a dequeue may have taken it."""
+    stage = Stage()
+    stage.play(Blind(NAME, stage.task, stage, "k", may_be_old=True).run((X,), "Enq/Ok"))
+    mine = stage.open_to("r1")
+    assert isinstance(mine, Reserve)
+    ((entry,),) = (each.entries for each in mine.proposals)
+    old = at(LONG_AGO)
+    held = Held("Enq k", ZERO, (Entry(f"{old}/{digest_in(entry.id)}", old),), mine.ballot)
+    stage.answer_all(Reserved((held,)), *REPLICAS)
+    (asked,) = stage.commands
+    assert asked.command == RecoverCommand(Entry(held.entries[0].id, old, X), may_be_complete=True)
+    stage.decide(fate)
+    if fate is Fate.IN_FORCE:
+        stage.sleep(0.001)
+        assert isinstance(stage.result, Done)
+    else:
+        assert stage.result == KEY_TOO_OLD
+    assert not any(isinstance(send.request, Append) for send in stage.sends)

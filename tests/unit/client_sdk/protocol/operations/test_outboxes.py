@@ -5,14 +5,14 @@ from typing import Final
 import pytest
 
 from quorate.adts.log import Value
-from quorate.api_specs.cluster import ChoiceRule
+from quorate.api_specs.cluster import ChoiceRule, ClockSettings
 from quorate.api_specs.limits import DEFAULTS, Limits
-from quorate.api_specs.messages import Append, Appended, Status
+from quorate.api_specs.messages import Append, Appended, Collect, Status
 from quorate.api_specs.outboxes import Record, record_of
 from quorate.client_sdk.protocol.core.values import Done, Enqueue, Failed, Spans, Unanswered
 from quorate.client_sdk.protocol.operations.outboxes import PATIENCE_S
 from quorate.client_sdk.protocol.operations.runs import run
-from tests.unit.client_sdk.protocol.stage import DEADLINE_S, START_US, Stage
+from tests.unit.client_sdk.protocol.stage import DEADLINE_S, START_US, Stage, shown
 
 QUEUE: Final = "queue/mail"
 KEPT: Final = ChoiceRule("queue/mail*", outbox=True)
@@ -95,9 +95,43 @@ def test_a_repeat_under_a_key_keeps_the_same_records() -> None:
 
 
 def test_times_count_from_when_it_was_enqueued() -> None:
-    (record,) = Enqueuing(spans=Spans(5.0, 60.0)).records()
+    """Several clocks tell when that is: an enqueue through one outbox after the other would hear of one, which may be wrong."""
+    enqueuing = Enqueuing(spans=Spans(5.0, 60.0))
+    assert {type(enqueuing.open_to(replica)) for replica in ("r1", "r2", "r3")} == {Collect}
+    enqueuing.answer("r1", shown())
+    enqueuing.answer("r3", shown())
+    assert enqueuing.waiting == {"r2"}
+    enqueuing.answer("r2", shown())
+    (record,) = enqueuing.records()
     assert (record.delay_s, record.expires_s) == (5.0, 60.0)
     assert 0 <= record.since_us - START_US < 1_000_000
+
+
+def test_it_does_not_wait_for_its_place_in_the_order() -> None:
+    """With clocks as bad as that it would be stored at one replica after the other."""
+    stage = Stage(KEPT, clock=ClockSettings(front_end_error_s=1.0, offset_max_s=9.0))
+    stage.play(run(Enqueue(QUEUE, (X,)), stage.task, stage))
+    stage.answer("r1", STORED)
+    assert isinstance(stage.result, Done)
+
+
+def test_half_of_the_time_is_the_first_replicas_where_it_is_short() -> None:
+    stage = Stage(KEPT, deadline_s=0.4)
+    stage.play(run(Enqueue(QUEUE, (X,)), stage.task, stage))
+    stage.sleep(0.19)
+    assert stage.waiting == {"r1"}
+    stage.sleep(0.02)
+    assert "r2" in stage.waiting
+    stage.sleep(0.4)
+    assert isinstance(stage.result, Failed)
+
+
+def test_a_name_that_leaves_no_room_for_that_of_a_replica_is_refused() -> None:
+    for chars, is_refused in ((200 - len("@r1"), False), (200 - len("@r1") + 1, True)):
+        enqueuing = Enqueuing(name="queue/mail" + "x" * (chars - len("mail")))
+        assert bool(enqueuing.result) == is_refused
+        if is_refused:
+            assert "the name of a queue with outboxes has at most 197 characters" in enqueuing.result.detail
 
 
 def test_what_comes_from_an_outbox_goes_to_the_queue() -> None:
