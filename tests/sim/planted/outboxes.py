@@ -1,10 +1,14 @@
 """Mistakes on the way of an item through an outbox."""
 
+from collections.abc import Generator
+
 from msgspec.structs import replace
 
 from quorate.adts.log import Leased
 from quorate.api_specs.outboxes import Outbox
+from quorate.client_sdk.protocol.core.rounds import Event
 from quorate.client_sdk.protocol.core.values import Enqueue, Outcome
+from quorate.client_sdk.protocol.operations.blind import Attempt, Blind
 from quorate.replica.protocol import relay
 from quorate.replica.protocol.relay import Found, Open, Steps
 from tests.sim.planted.plant import Planting, patched
@@ -74,3 +78,18 @@ def find_nothing_from_before() -> Planting:
         del self, names, now_s
 
     return patched(Open, find=find)
+
+
+def repeat_old_keys() -> Planting:
+    """What was agreed on under a record's key is sent to the replicas again, however long ago that was."""
+
+    def settle_old(self: Blind, attempts: list[Attempt]) -> Generator[float, Event, None]:
+        del self, attempts
+        yield from ()
+
+    return patched(Blind, _settle_old=settle_old)
+
+
+def insist_on_one_key() -> Planting:
+    """An item whose key is too old to tell is tried again under the same one."""
+    return patched(relay, KEYS_MAX=1)

@@ -1,7 +1,6 @@
 """A queue with outboxes on real replicas: one replica takes enqueues, and all of them come, once each, when the others are there again."""
 
 import json
-import time
 import urllib.request
 from collections import Counter
 from typing import Any, Final
@@ -64,38 +63,3 @@ def test_one_replica_takes_what_all_deliver_once_each(clusters: Clusters) -> Non
         expected = Counter([*range(ITEMS), "many 0", "many 1", "by REST"])
         assert Counter(taken(client, expected.total())) == expected
         until_now(lambda: client.queue("mail@r1").size() == 0, "the outbox is empty")
-
-
-SHORT: Final = """[limits]
-retry_window_s = 4.0
-deadline_s_max = 3.0
-wait_s_max = 2.0
-consumed_lag_s = 1.0
-"""
-
-
-@pytest.mark.slow
-def test_what_was_under_way_when_a_quorum_failed_for_long_comes(clusters: Clusters) -> None:
-    """Replicas refuse what was agreed on before: it must neither stay in the outbox for good, nor what is behind it."""
-    cluster: LocalCluster = clusters.start(rules=RULES, settings=SHORT)
-    cluster.kill("r3")
-    url = f"{cluster.urls['r1']}/v1/queues/mail/items"
-    kept = Counter[int]()
-    for number in range(3 * ITEMS):
-        assert post(url, {"items": [number]}) == 200
-        kept[number] += 1
-        if number == ITEMS:
-            cluster.kill("r2")
-    time.sleep(12)  # More than keys are remembered.
-    for replica in ("r2", "r3"):
-        cluster.launch(replica)
-    cluster.ready()
-    with connect(cluster.document) as client:
-        found = Counter[int]()
-
-        def take() -> bool:
-            found.update(answered(lambda: client.queue("mail").dequeue(max_items=50, deadline_s=2)))
-            return kept.keys() == found.keys()
-
-        until_now(take, "all items come")
-        assert max(found.values()) <= 2, "perhaps twice"
