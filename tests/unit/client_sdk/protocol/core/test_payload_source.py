@@ -23,3 +23,12 @@ def test_without_an_own_replica_the_one_that_answers_is_kept() -> None:
     source.note("r3", is_well=True)
     source.note("r1", is_well=True)
     assert source.current == "r3"
+
+
+def test_of_several_the_own_one_is_asked_first_and_those_last_that_did_not_answer() -> None:
+    source = PayloadSource("r2", ("r1", "r2", "r3"))
+    assert source.well_first(["r3", "r1", "r2"]) == ["r2", "r3", "r1"]
+    source.note("r2", is_well=False)
+    source.note("r3", is_well=False)
+    assert source.well_first(["r3", "r1", "r2"]) == ["r1", "r2", "r3"]
+    assert PayloadSource(None, ("r1", "r2")).well_first(["r2", "r1"]) == ["r2", "r1"]

@@ -22,6 +22,11 @@ def test_spans_are_counted_from_the_present_in_microseconds() -> None:
     assert Spans(1.5, 60.0).times(1_000) == Times(1_501_000, 60_001_000)
 
 
+def test_spans_may_be_counted_from_a_moment_before() -> None:
+    """A repeat then says the same, whenever it comes."""
+    assert Spans(1.5, 60.0, since_us=500).times(1_000) == Times(1_500_500, 60_000_500)
+
+
 @pytest.mark.parametrize(
     ("spans", "times"),
     [(Spans(delay_s=2.0), Times(2_000_007, 0)), (Spans(expires_s=2.0), Times(0, 2_000_007))],
