@@ -1,21 +1,21 @@
 """The relay: what a replica's outboxes keep goes to their queues. Pure: operations out, outcomes in.
 
 Owns the steps, and which outbox is looked at when. An item is acquired, enqueued under its record's key, and accepted: whoever dies in between leaves
-a lease that ends, and the repeat finds the key. So nothing is lost, and nothing is there twice unless its replica is away for longer than keys are
-remembered.
+a lease, which the next one ends, and the repeat finds the key. So nothing is lost. An item comes once more each time its replica is down, or cut off, for
+longer than keys are remembered, before it could note that the item was relayed.
 """
 
 from collections import deque
 from collections.abc import Generator, Iterable, Mapping, Sequence
-from typing import Final, Literal
+from typing import Final, Literal, TypeGuard
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ...adts.log import Leased
+from ...adts.log import Leased, Summary
 from ...api_specs.cluster import ClusterDocument
 from ...api_specs.limits import SETTLE_TOKENS_MAX, Limits
-from ...api_specs.messages import Append, Request
+from ...api_specs.messages import Accept, Append, Commit, Request
 from ...api_specs.outboxes import MARK, BadRecord, Outbox, record_of
 from ...client_sdk.protocol.core.values import (
     Acquire,
@@ -39,8 +39,9 @@ AGAIN_S: Final = 0.25
 AGAIN_S_MAX: Final = 8.0
 PARTS: Final = 4
 """An operation, and a pause, takes at most such a part of the retry window: a repeat comes before the key is forgotten."""
-KEYS_MAX: Final = 4
-"""Keys under which a record is enqueued at one go."""
+KEYS_MAX: Final = 16
+"""Keys under which a record is enqueued at one go: one more each time that its relay was interrupted right after it agreed on a key, for longer than keys
+are remembered."""
 
 Found = Literal["some", "empty", "failed"]
 """What a look at an outbox came to: its first items are in the queue, and there may be more; it holds nothing, not even under a lease; some could
@@ -53,6 +54,11 @@ def step_s(limits: Limits) -> float:
     return min(STEP_S_MAX, limits.deadline_s_max, limits.retry_window_s / PARTS)
 
 
+def again_s_max(limits: Limits) -> float:
+    """After how long what failed is tried again at the latest."""
+    return min(AGAIN_S_MAX, limits.retry_window_s / PARTS)
+
+
 def relay(outbox: Outbox, limits: Limits) -> Steps:
     """Relay the first items of an outbox: yields operations that run side by side, is sent their outcomes, and returns what was found, and in words
     what failed, if that is known."""
@@ -62,44 +68,44 @@ def relay(outbox: Outbox, limits: Limits) -> Steps:
         return "failed", acquired.detail
     if not acquired.result:
         return (yield from _leased(outbox))
-    leases: Sequence[Leased] = acquired.result
-    enqueues = {lease.token: _enqueue(outbox, lease) for lease in leases}
-    sound = {token: operation for token, operation in enqueues.items() if operation is not None}
-    outcomes = yield from _added(sound)
-    failed = {token: each for token, each in outcomes.items() if _is_to_repeat(each)}
-    settling: Sequence[tuple[Literal["accept", "reject", "release"], Sequence[str]]] = (
-        ("accept", [token for token in outcomes if token not in failed]),
-        ("reject", [token for token in enqueues if token not in sound]),
-        ("release", list(failed)),
-    )
-    # What failed lets others pass.
-    settled = yield [
-        Settle(outbox.name, how, tuple(tokens), AGAIN_S if how == "release" else 0.0)
-        for how, tokens in settling
-        if tokens
-    ]
-    unsettled = [each for each in settled if isinstance(each, Failed)]
-    why = next((each.detail for each in (*failed.values(), *unsettled) if isinstance(each, Failed)), "")
-    return ("failed" if unsettled or len(failed) == len(leases) else "some"), why
-
-
-def _added(
-    enqueues: Mapping[str, Enqueue],
-) -> Generator[Sequence[Operation], Sequence[Outcome], dict[str, Outcome]]:
-    """What came of these. Where a key is too old to tell, as after a long time without a quorum, the item is enqueued under another one: it may be
-    there twice then, and is not lost."""
-    outcomes: dict[str, Outcome] = {}
-    left = dict(enqueues)
-    for number in range(KEYS_MAX):
-        outcomes |= zip(left, (yield tuple(left.values())), strict=True)
-        left = {
-            token: replace(enqueues[token], key=f"{enqueues[token].key}~{number + 1}")
-            for token in left
-            if outcomes[token] == KEY_TOO_OLD
-        }
+    leases: Mapping[str, Leased] = {lease.token: lease for lease in acquired.result}
+    enqueues = {token: _enqueue(outbox, lease) for token, lease in leases.items()}
+    left = {token: enqueue for token, enqueue in enqueues.items() if enqueue is not None}
+    bad, moved, whys = sorted(enqueues.keys() - left.keys()), 0, list[str]()
+    for number in range(1, KEYS_MAX + 1):
+        outcomes = dict(zip(left, (yield tuple(left.values())), strict=True))
+        # It may be there twice under another key, and is not lost.
+        old = [token for token, each in outcomes.items() if each == KEY_TOO_OLD and number < KEYS_MAX]
+        done = [token for token, each in outcomes.items() if not _is_to_repeat(each)]
+        failed = {token: each for token, each in outcomes.items() if token not in {*old, *done}}
+        settling = _settling(outbox, done, bad, [leases[token] for token in failed], limits)
+        settled = yield settling
+        whys += [each.detail for each in (*failed.values(), *settled) if isinstance(each, Failed)]
+        moved += len(done) + len(bad) if not any(isinstance(each, Failed) for each in settled) else 0
+        left, bad = {token: _under_another_key(enqueues[token], number) for token in old}, []
         if not left:
             break
-    return outcomes
+    return ("some" if moved else "failed"), next(iter(whys), "")
+
+
+def _settling(
+    outbox: Outbox, done: Sequence[str], bad: Sequence[str], failed: Sequence[Leased], limits: Limits
+) -> list[Settle]:
+    """What becomes of items. Those that failed let others pass, for longer each time."""
+    found = [Settle(outbox.name, "accept", tuple(done))] if done else []
+    found += [Settle(outbox.name, "reject", tuple(bad))] if bad else []
+    by_span: dict[float, list[str]] = {}
+    for lease in failed:
+        span_s = min(AGAIN_S * 2 ** min(lease.deliveries - 1, 9), again_s_max(limits))
+        by_span.setdefault(span_s, []).append(lease.token)
+    return found + [
+        Settle(outbox.name, "release", tuple(tokens), span_s) for span_s, tokens in by_span.items()
+    ]
+
+
+def _under_another_key(enqueue: Enqueue | None, number: int) -> Enqueue:
+    assert enqueue is not None
+    return replace(enqueue, key=f"{enqueue.key}~{number}")
 
 
 def _leased(outbox: Outbox) -> Steps:
@@ -132,11 +138,17 @@ def _is_to_repeat(outcome: Outcome) -> bool:
     return isinstance(outcome, Failed) and outcome.reason != "key-reused"
 
 
+def _may_bring(request: Request) -> TypeGuard[Append | Accept | Commit]:
+    if isinstance(request, Accept | Commit) and isinstance(request.summary, Summary):
+        return bool(request.summary.leases or request.summary.adopted)
+    return isinstance(request, Append)
+
+
 class _State(Struct):
     """Of an outbox in which something may wait."""
 
     moved_s: float
-    """When an item of it was relayed last, or when it was opened."""
+    """When all that was looked at was relayed last, or when it was opened."""
     is_noted: bool = False
     """Whether an item came since it was looked at last."""
     wait_s: float = AGAIN_S
@@ -148,19 +160,19 @@ class Open:
     def __init__(self, document: ClusterDocument, replica: str) -> None:
         self._document: Final = document
         self._replica: Final = replica
-        self._again_s_max: Final = min(AGAIN_S_MAX, document.limits.retry_window_s / PARTS)
+        self._again_s_max: Final = again_s_max(document.limits)
         self._came: Final = deque[str]()
         """Noted where requests are handled, perhaps in another thread than that where outboxes are looked at."""
         self._due: Final = DueList()
         self._states: Final[dict[str, _State]] = {}
 
     def note(self, request: Request) -> None:
-        """A request is about to be handled."""
-        if isinstance(request, Append) and self.is_own(request.object):
+        """A request is about to be handled. What comes back from dead letters, and what catch-up brings, comes with a summary."""
+        if _may_bring(request) and self.is_own(request.object):
             self._came.append(request.object)
 
     def stalled_s(self, now_s: float) -> list[float]:
-        """Of each outbox in which something may wait, for how long nothing of it was relayed."""
+        """Of each outbox in which something may wait, for how long something of it could not be relayed."""
         return [now_s - state.moved_s for state in list(self._states.values())]
 
     @property
@@ -191,14 +203,16 @@ class Open:
                 found.append(outbox)
         return found
 
-    def told(self, outbox: Outbox, found: Found, now_s: float) -> None:
-        """What was found there."""
+    def told(self, outbox: Outbox, found: Found, why: str, now_s: float) -> None:
+        """What was found there, and in words what failed, if something did."""
         state = self._states[outbox.name]
         if found == "failed":
             self._due.push(outbox.name, now_s + state.wait_s)
             state.wait_s = min(2 * state.wait_s, self._again_s_max)
             return
-        state.wait_s, state.moved_s = AGAIN_S, now_s
+        state.wait_s = AGAIN_S
+        if not why:
+            state.moved_s = now_s
         if found == "some" or state.is_noted:
             self._due.push(outbox.name, now_s)
         else:

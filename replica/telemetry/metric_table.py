@@ -157,7 +157,9 @@ METRICS: Final[Mapping[str, Metric]] = {
         "Outboxes of this replica in which something may wait; absent where no queue has outboxes.",
     ),
     "quorate_outbox_stalled_seconds": Metric(
-        "gauge", (), "How long nothing of the one was relayed of which that is longest; 0 where none is open."
+        "gauge",
+        (),
+        "For how long something of one could not be relayed, of that where it is longest; 0 where none is open.",
     ),
     "quorate_clock_offset_seconds": Metric(
         "gauge",

@@ -82,17 +82,18 @@ class Relaying(Background):
 
     async def _relay(self, outboxes: Open, outbox: Outbox) -> None:
         found: Found = "some"
+        why = ""
         try:
             for _ in range(LOOKS_MAX):
                 steps = relay(outbox, self._member.document.limits)
                 told = await self._outlived(self._run(steps), "relaying waits", "relaying")
                 found, why = told or ("failed", "")
                 self._note(outbox.name, found, why)
-                if found != "some":
+                if found != "some" or why:
                     break
         except StoreLost:
             return
-        outboxes.told(outbox, found, time.monotonic())
+        outboxes.told(outbox, found, why, time.monotonic())
 
     def _note(self, name: str, found: Found, why: str) -> None:
         """Log what keeps items in outboxes; of several, of one."""

@@ -127,10 +127,10 @@ class Relaying:
         try:
             operations = next(steps) if outcomes is None else steps.send(outcomes)
         except StopIteration as stop:
-            found, _ = stop.value
+            found, why = stop.value
             front.janitor_outcomes[f"Relay/{found}"] = front.janitor_outcomes.get(f"Relay/{found}", 0) + 1
             if self._by is front:
-                self._open.told(outbox, found, self._node.clock.mono_s)
+                self._open.told(outbox, found, why, self._node.clock.mono_s)
             return
         ended: dict[int, Outcome] = {}
 

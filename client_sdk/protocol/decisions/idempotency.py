@@ -30,6 +30,11 @@ KEY_TOO_OLD: Final = Failed(
 )
 
 
+NO_ROOM_YET: Final = Failed(
+    "unknown", "it was agreed on long ago, and the queue has no room to put it in force", definite=False
+)
+
+
 def decision_id(operation: str, key: str) -> str:
     """How a summary remembers the idempotency key: for one kind of operation, since an enqueue and a dequeue that share
     a key are two."""

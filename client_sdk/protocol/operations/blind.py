@@ -18,7 +18,7 @@ from ....quorums.systems.tally import Meeting, Quorum, VoteCount
 from ....timestamps.timestamp import Timestamp
 from ..core.rounds import Event, Expired, Gathering, Task
 from ..core.values import AT_ONCE, Done, Failed, Spans, Write
-from ..decisions.idempotency import KEY_REUSED, KEY_TOO_OLD, decision_id, digest
+from ..decisions.idempotency import KEY_REUSED, KEY_TOO_OLD, NO_ROOM_YET, decision_id, digest
 from ..decisions.transitions import Fate, RecoverCommand
 from .context import (
     Machine,
@@ -168,6 +168,7 @@ class Blind:
 
     def _settle_old(self, attempts: list[Attempt]) -> Generator[float, Event, None]:
         """Replicas refuse what is older than any repeat may be. Where nothing has passed it in the queue, it was never taken: a decision puts it in force."""
+        assert len(attempts) == 1, "or a part of them would be there twice"
         for attempt in attempts:
             if attempt.entry.t >= self._machine.oldest_remembered():
                 continue
@@ -175,7 +176,8 @@ class Blind:
             command = RecoverCommand(attempt.entry, may_be_complete=True)
             verdict = yield from decide(self._name, command, self._task, self._machine)
             if verdict.result is not Fate.IN_FORCE:
-                raise OperationFailed(KEY_TOO_OLD)
+                is_passed = attempt.entry.t <= self._cache.summary.horizon
+                raise OperationFailed(KEY_TOO_OLD if is_passed else NO_ROOM_YET)
             self._machine.count("recovered entries in force")
             attempt.is_done = True
 

@@ -428,7 +428,6 @@ PLANTS: Final = (
     ),
     in_outboxes("relayed-times-anew", outboxes.count_times_anew, ("lost",)),
     in_outboxes("accepted-unrelayed", outboxes.accept_what_failed, ("lost",)),
-    in_outboxes("outbox-left-half-full", outboxes.stop_after_some, ("lost",)),
     in_outboxes("outbox-leases-forgotten", outboxes.forget_leases, ("lost",)),
     in_outboxes("old-keys-repeated", outboxes.repeat_old_keys, ("answers",), first=60),
     in_outboxes("one-key-insisted-on", outboxes.insist_on_one_key, ("answers",), first=60),

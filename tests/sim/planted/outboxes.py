@@ -10,7 +10,7 @@ from quorate.client_sdk.protocol.core.rounds import Event
 from quorate.client_sdk.protocol.core.values import Enqueue, Outcome
 from quorate.client_sdk.protocol.operations.blind import Attempt, Blind
 from quorate.replica.protocol import relay
-from quorate.replica.protocol.relay import Found, Open, Steps
+from quorate.replica.protocol.relay import Open, Steps
 from tests.sim.planted.plant import Planting, patched
 
 
@@ -48,16 +48,6 @@ def accept_what_failed() -> Planting:
         return False
 
     return patched(relay, _is_to_repeat=is_to_repeat)
-
-
-def stop_after_some() -> Planting:
-    """An outbox of which some items were relayed is not looked at again before another one comes."""
-    right = Open.told
-
-    def told(self: Open, outbox: Outbox, found: Found, now_s: float) -> None:
-        right(self, outbox, "empty" if found == "some" else found, now_s)
-
-    return patched(Open, told=told)
 
 
 def forget_leases() -> Planting:

@@ -6,11 +6,11 @@ from typing import Final
 import pytest
 from msgspec.structs import replace
 
-from quorate.adts.log import Entry, Leased, Value
+from quorate.adts.log import Entry, Leased, Summary, Value
 from quorate.api_specs.cluster import ChoiceRule, ClusterDocument
 from quorate.api_specs.commands import SettleResult
 from quorate.api_specs.limits import DEFAULTS, Limits
-from quorate.api_specs.messages import Append, Collect, Request
+from quorate.api_specs.messages import Accept, Append, Collect, Commit, Request
 from quorate.api_specs.outboxes import Outbox, Record
 from quorate.client_sdk.protocol.core.values import (
     Acquire,
@@ -36,7 +36,7 @@ from quorate.replica.protocol.relay import (
     relay,
     step_s,
 )
-from tests.unit.client_sdk.protocol.stage import at
+from tests.unit.client_sdk.protocol.stage import at, ballot
 from tests.unit.client_sdk.scripted import document_of
 
 OUTBOX: Final = Outbox("queue/mail", "r1")
@@ -99,16 +99,46 @@ TOO_OLD: Final = Failed(KEY_TOO_OLD.reason, KEY_TOO_OLD.detail, KEY_TOO_OLD.defi
 
 
 def test_an_item_whose_key_is_too_old_is_enqueued_under_another_one() -> None:
-    asked, found, _ = played([acquired(X.text(), Y.text())], [TOO_OLD, ADDED], [TOO_OLD], [ADDED], [SETTLED])
+    asked, found, _ = played(
+        [acquired(X.text(), Y.text())], [TOO_OLD, ADDED], [SETTLED], [TOO_OLD], [], [ADDED], [SETTLED]
+    )
     assert found == "some"
-    assert [each.key for step in asked[1:4] for each in step if isinstance(each, Enqueue)] == [
+    assert [each.key for step in asked for each in step if isinstance(each, Enqueue)] == [
         *("k/0", "k/1"),
         "k/0~1",
         "k/0~2",
     ]
-    assert asked[4] == [Settle(NAME, "accept", ("1/e0", "1/e1"))]
-    asked, found, why = played([acquired(X.text())], *[[TOO_OLD]] * KEYS_MAX, [SETTLED])
+    assert asked[2] == [Settle(NAME, "accept", ("1/e1",))], "others do not wait for it"
+    assert asked[6] == [Settle(NAME, "accept", ("1/e0",))]
+    tries = [[TOO_OLD], []] * (KEYS_MAX - 1)
+    asked, found, why = played([acquired(X.text())], *tries, [TOO_OLD], [SETTLED])
     assert (found, why) == ("failed", KEY_TOO_OLD.detail)
+    assert asked[-1] == [Settle(NAME, "release", ("1/e0",), AGAIN_S)]
+
+
+def test_what_fails_again_and_again_lets_others_pass_for_longer_each_time() -> None:
+    often = replace(lease(0, X.text()), deliveries=3)
+    always = replace(lease(1, Y.text()), deliveries=99)
+    found = Done((often, always, lease(2, X.text())), "Acquire/Ok", ALL)
+    asked, _, _ = played([found], [DOWN, DOWN, DOWN], [SETTLED] * 3)
+    assert asked[-1] == [
+        Settle(NAME, "release", (often.token,), 4 * AGAIN_S),
+        Settle(NAME, "release", (always.token,), min(AGAIN_S_MAX, DEFAULTS.retry_window_s / PARTS)),
+        Settle(NAME, "release", ("1/e2",), AGAIN_S),
+    ]
+
+
+def test_what_comes_with_a_summary_is_looked_for() -> None:
+    """Back from the dead letters, or by catch-up."""
+    for summary, is_looked_for in (
+        (Summary(leases=(lease(0, X.text()),)), True),
+        (Summary(adopted=(Entry("e", at(1), X.text()),)), True),
+        (Summary(), False),
+    ):
+        for request in (Accept(NAME, ballot(5), summary), Commit(NAME, ballot(5), summary=summary)):
+            open_ = Open(cluster(), "r1")
+            open_.note(request)
+            assert open_.is_any == is_looked_for
 
 
 def test_pauses_and_operations_are_short_beside_the_retry_window() -> None:
@@ -121,7 +151,7 @@ def test_pauses_and_operations_are_short_beside_the_retry_window() -> None:
     now_s = 0.0
     for _ in range(5):
         assert open_.due(now_s, 9) == [OUTBOX]
-        open_.told(OUTBOX, "failed", now_s)
+        open_.told(OUTBOX, "failed", "down", now_s)
         now_s += 1.0
 
 
@@ -183,9 +213,9 @@ def test_an_outbox_is_due_when_something_came_until_nothing_is_left() -> None:
     assert open_.is_any
     assert open_.due(0.0, 9) == [OUTBOX]
     assert open_.due(0.0, 9) == [], "it is being looked at"
-    open_.told(OUTBOX, "some", 1.0)
+    open_.told(OUTBOX, "some", "", 1.0)
     assert open_.due(1.0, 9) == [OUTBOX]
-    open_.told(OUTBOX, "empty", 2.0)
+    open_.told(OUTBOX, "empty", "", 2.0)
     assert not open_.is_any
 
 
@@ -195,7 +225,7 @@ def test_what_comes_while_it_is_looked_at_is_looked_for_again() -> None:
     assert open_.due(0.0, 9) == [OUTBOX]
     open_.note(came())
     assert open_.due(0.0, 9) == []
-    open_.told(OUTBOX, "empty", 0.0)
+    open_.told(OUTBOX, "empty", "", 0.0)
     assert open_.due(0.0, 9) == [OUTBOX]
 
 
@@ -205,7 +235,7 @@ def test_what_failed_is_tried_less_and_less_often_whatever_comes() -> None:
     open_.note(came())
     for _ in range(8):
         assert open_.due(now_s, 9) == [OUTBOX]
-        open_.told(OUTBOX, "failed", now_s)
+        open_.told(OUTBOX, "failed", "down", now_s)
         began_s = now_s
         while not open_._due.is_due(now_s):
             open_.note(came())
@@ -215,9 +245,9 @@ def test_what_failed_is_tried_less_and_less_often_whatever_comes() -> None:
     assert waits[:3] == [AGAIN_S, 2 * AGAIN_S, 4 * AGAIN_S]
     assert waits[-1] == min(AGAIN_S_MAX, DEFAULTS.retry_window_s / PARTS)
     assert open_.due(now_s, 9) == [OUTBOX]
-    open_.told(OUTBOX, "some", now_s)
+    open_.told(OUTBOX, "some", "", now_s)
     assert open_.due(now_s, 9) == [OUTBOX]
-    open_.told(OUTBOX, "failed", now_s)
+    open_.told(OUTBOX, "failed", "down", now_s)
     assert open_.due(now_s + AGAIN_S, 9) == [OUTBOX], "the wait begins anew"
 
 
@@ -225,13 +255,13 @@ def test_an_outbox_is_stalled_since_something_was_relayed_last() -> None:
     open_ = Open(cluster(), "r1")
     open_.note(came())
     assert open_.due(1.0, 9) == [OUTBOX]
-    open_.told(OUTBOX, "failed", 2.0)
+    open_.told(OUTBOX, "failed", "down", 2.0)
     assert open_.stalled_s(5.0) == [4.0]
     assert open_.due(2.0 + AGAIN_S, 9) == [OUTBOX]
-    open_.told(OUTBOX, "some", 6.0)
+    open_.told(OUTBOX, "some", "", 6.0)
     assert open_.stalled_s(7.0) == [1.0]
     assert open_.due(7.0, 9) == [OUTBOX]
-    open_.told(OUTBOX, "empty", 7.0)
+    open_.told(OUTBOX, "empty", "", 7.0)
     assert open_.stalled_s(8.0) == []
 
 

@@ -2,17 +2,17 @@
 
 import pytest
 
-from quorate.adts.log import Entry, Value
+from quorate.adts.log import Entry, Summary, Value
 from quorate.adts.times import digest_in
 from quorate.api_specs.cluster import ChoiceRule, ClockSettings
 from quorate.api_specs.messages import Append, Appended, Collect, Collected, Held, Reserve, Reserved, Status
 from quorate.client_sdk.protocol.core.answer_times import RESEND_S_FIRST
 from quorate.client_sdk.protocol.core.values import Done, Failed, Unanswered, Write
-from quorate.client_sdk.protocol.decisions.idempotency import KEY_REUSED, KEY_TOO_OLD
+from quorate.client_sdk.protocol.decisions.idempotency import KEY_REUSED, KEY_TOO_OLD, NO_ROOM_YET
 from quorate.client_sdk.protocol.decisions.transitions import Fate, RecoverCommand
 from quorate.client_sdk.protocol.operations.blind import HEDGE_S, Blind, done_as, is_stuck
 from quorate.timestamps.timestamp import ZERO
-from tests.unit.client_sdk.protocol.stage import DEADLINE_S, EXACT, REPLICAS, Stage, at
+from tests.unit.client_sdk.protocol.stage import DEADLINE_S, EXACT, REPLICAS, Stage, at, ballot, shown
 
 NAME = "queue/q"
 X, Y = Value("1"), Value("2")
@@ -232,10 +232,17 @@ def test_a_write_is_named_by_its_data_type_and_by_whether_it_deletes() -> None:
 LONG_AGO = -10_000 * 1_000_000
 
 
+@pytest.mark.parametrize("is_passed", [True, False])
 @pytest.mark.parametrize("fate", Fate)
-def test_what_was_agreed_on_long_ago_is_put_in_force_or_nobody_can_tell(fate: Fate) -> None:
-    """An item that a replica relays after a long time without a quorum: others refuse it as too old, and a dequeue may have taken it."""
+def test_what_was_agreed_on_long_ago_is_put_in_force_or_nobody_can_tell(
+    fate: Fate, *, is_passed: bool
+) -> None:
+    """An item that a replica relays after a long time without a quorum: others refuse it as too old, and a dequeue may have taken it, if the horizon has
+    passed it. Else there was no room."""
     stage = Stage()
+    horizon = at(LONG_AGO + (1 if is_passed else -1))
+    decided = shown(decided=ballot(-5), horizon=horizon, summary=Summary(horizon=horizon))
+    stage.cache_of(NAME).absorb("r1", "i", Collect(NAME), decided)
     stage.play(Blind(NAME, stage.task, stage, "k", may_be_old=True).run((X,), "Enq/Ok"))
     mine = stage.open_to("r1")
     assert isinstance(mine, Reserve)
@@ -250,5 +257,5 @@ def test_what_was_agreed_on_long_ago_is_put_in_force_or_nobody_can_tell(fate: Fa
         stage.sleep(0.001)
         assert isinstance(stage.result, Done)
     else:
-        assert stage.result == KEY_TOO_OLD
+        assert stage.result == (KEY_TOO_OLD if is_passed else NO_ROOM_YET)
     assert not any(isinstance(send.request, Append) for send in stage.sends)
