@@ -117,7 +117,7 @@ class FrontEnd(TimeNow):
             self._finished += [Finish(number, NOT_BEGUN) for number in numbers]
             return numbers, self._effects()
         others, rounds = sorted_out(zip(numbers, begun, strict=True), self)
-        alone, enqueues = grouped(others, self.limits.batch_items_max, self._runs_alone)
+        alone, enqueues = grouped(others, self.limits.batch_items_max, self._is_kept)
         for number, operation in alone:
             task = self._task(number, deadline_s, late_us)
             task.turn = turns[number - first] if turns else None
@@ -309,12 +309,8 @@ class FrontEnd(TimeNow):
         """Whether the object is an outbox."""
         return self.document.outbox(name) is not None
 
-    def _runs_alone(self, operation: Enqueue) -> bool:
-        return (
-            not operation.from_outbox
-            and self.document.has_outboxes
-            and self._rule_of(operation.object).has_outboxes
-        )
+    def _is_kept(self, operation: Enqueue) -> bool:
+        return not operation.from_outbox and bool(self.outboxes_of(operation.object))
 
     @cached_property
     def _shuffled(self) -> Sequence[str]:

@@ -10,11 +10,11 @@ from typing import Final
 
 from msgspec import Struct
 
-from ....adts.log import Entry
+from ....adts.log import Entry, Value
 from ....api_specs.messages import Proposal, Reserve
 from ....timestamps.timestamp import Timestamp
 from ..core.rounds import Event, Expired, Steps, Task
-from ..core.values import Enqueue, Operation, Outcome
+from ..core.values import AT_ONCE, Enqueue, Operation, Outcome
 from ..decisions.idempotency import decision_id
 from . import outboxes
 from .blind import Attempt, Blind
@@ -34,18 +34,19 @@ class _Keyed(Struct, eq=False):
 
 
 def grouped(
-    begun: Iterable[tuple[int, Operation]], items_max: int, runs_alone: Callable[[Enqueue], bool]
+    begun: Iterable[tuple[int, Operation]], items_max: int, is_kept: Callable[[Enqueue], bool]
 ) -> tuple[list[tuple[int, Operation]], list[list[tuple[int, Enqueue]]]]:
     """Which of these, by number, run alone, and which go together: enqueues on one queue, due and expiring alike, all without a
-    key or each under a key of its own, with as many items as one append may hold. `runs_alone`: whether an enqueue does anyway."""
+    key or each under a key of its own, with as many items as one append may hold; and all on one queue that an outbox is to keep (`is_kept`)."""
     alone: list[tuple[int, Operation]] = []
     groups: dict[tuple[object, ...], list[_Group]] = {}
     for number, operation in begun:
-        if not isinstance(operation, Enqueue) or runs_alone(operation):
+        if not isinstance(operation, Enqueue):
             alone.append((number, operation))
             continue
-        is_keyed = bool(operation.key)
-        alike = groups.setdefault((operation.object, operation.spans, is_keyed), [])
+        is_keyed = bool(operation.key) and not is_kept(operation)
+        how = (operation.spans == AT_ONCE,) if is_kept(operation) else (operation.spans, is_keyed)
+        alike = groups.setdefault((operation.object, *how), [])
         if is_keyed and any(operation.key in group.keys for group in alike):
             alone.append((number, operation))
             continue
@@ -80,6 +81,7 @@ class EnqueueRound:
     ) -> None:
         first = begun[0][1]
         self._name: Final = first.object
+        self._outboxes: Final = () if first.from_outbox else machine.outboxes_of(first.object)
         self._open: Final = dict(begun)
         """Those that have not ended, by their numbers."""
         self._task: Final = task
@@ -100,11 +102,31 @@ class EnqueueRound:
 
     def run(self) -> Steps:
         """Store the entries of all; where there are keys, those that all agree on."""
-        if all(operation.key for operation in self._open.values()):
+        if self._machine.is_outbox(self._name):
+            self._finish(outboxes.refuse_outbox(self._name))
+        elif self._outboxes:
+            yield from self._keep()
+        elif all(operation.key for operation in self._open.values()):
             yield from self._run_keyed()
         else:
             values = [value for operation in self._open.values() for value in operation.values]
             self._finish((yield from self._blind.run(values, "Enq/Ok")))
+
+    def _keep(self) -> Steps:
+        """Have an outbox keep all of them; what none has room for ends before."""
+        records = list[Value]()
+        try:
+            if any(operation.spans != AT_ONCE for operation in self._open.values()):
+                yield from outboxes.ask_all_clocks(self._name, self._task, self._machine)
+        except Expired as expired:
+            self._finish(expired.outcome(is_unknown=False))
+        for number, operation in list(self._open.items()):
+            try:
+                records += outboxes.records_of(operation, self._machine)
+            except OperationFailed as failure:
+                self._finish(failure.outcome, [number])
+        if records:
+            self._finish((yield from outboxes.keep(records, self._outboxes, self._task, self._machine)))
 
     def _run_keyed(self) -> Steps:
         is_asked = False
@@ -226,7 +248,7 @@ def enqueue(operation: Enqueue, task: Task, machine: Machine) -> OutcomeSteps:
     if not operation.from_outbox and (kept_at := machine.outboxes_of(operation.object)):
         return (yield from outboxes.store(operation, kept_at, task, machine))
     if machine.is_outbox(operation.object):
-        return outboxes.refuse_outbox(operation)
+        return outboxes.refuse_outbox(operation.object)
     return (yield from _blind_of(operation, task, machine).run(operation.values, "Enq/Ok"))
 
 

@@ -22,14 +22,17 @@ PATIENCE_S: Final = 0.5
 
 
 def store(operation: Enqueue, outboxes: Sequence[str], task: Task, machine: Machine) -> OutcomeSteps:
-    """Keep the values in one outbox, in order. The next one is tried when one has failed, or has had its time: all of them soon, and once more with
+    """Keep the values in one outbox, in order."""
+    if operation.spans != AT_ONCE:
+        yield from ask_all_clocks(operation.object, task, machine)
+    records = records_of(operation, machine)
+    return (yield from keep(records, outboxes, task, machine))
+
+
+def keep(records: Sequence[Value], outboxes: Sequence[str], task: Task, machine: Machine) -> OutcomeSteps:
+    """Keep these records in one of the outboxes. The next one is tried when one has failed, or has had its time: all of them soon, and once more with
     all the time that is left."""
-    if not is_object_name(max(outboxes, key=len)):
-        most = NAME_CHARS_MAX - max(map(len, outboxes)) + len(operation.object)
-        detail = f"the name of a queue with outboxes has at most {most} characters: these have its name and a replica's"
-        return Failed("refused", detail, definite=True)
     until_s, failures = task.deadline_s, list[Failed]()
-    records = yield from _records(operation, task, machine)
     for place, outbox in enumerate((*outboxes, *outboxes)):
         if place:
             machine.count("outboxes tried in vain")
@@ -45,18 +48,22 @@ def store(operation: Enqueue, outboxes: Sequence[str], task: Task, machine: Mach
     return _all(failures)
 
 
-def refuse_outbox(operation: Enqueue) -> Failed:
-    """How an enqueue ends that is not for the queue but for one of its outboxes."""
-    outbox = outbox_named(operation.object)
+def refuse_outbox(name: str) -> Failed:
+    """How an enqueue ends that is not for the queue but for this one of its outboxes."""
+    outbox = outbox_named(name)
     assert outbox is not None
     detail = f"{outbox.name} is the outbox of {outbox.queue} at {outbox.replica}: enqueue on {outbox.queue}"
     return Failed("refused", detail, definite=True)
 
 
-def _records(operation: Enqueue, task: Task, machine: Machine) -> Generator[float, Event, list[Value]]:
+def records_of(operation: Enqueue, machine: Machine) -> list[Value]:
+    """What an outbox is to keep of it. Raises OperationFailed where none can."""
+    longest = max(machine.outboxes_of(operation.object), key=len)
+    if not is_object_name(longest):
+        most = NAME_CHARS_MAX - len(longest) + len(operation.object)
+        detail = f"the name of a queue with outboxes has at most {most} characters: these have its name and a replica's"
+        raise OperationFailed(Failed("refused", detail, definite=True))
     spans = operation.spans
-    if spans != AT_ONCE:
-        yield from _ask_all_clocks(operation.object, task, machine)
     since_us = 0 if spans == AT_ONCE else machine.latest_us()
     key = operation.key or machine.stamp_for(machine.cache_of(operation.object))
     records = [
@@ -71,8 +78,8 @@ def _records(operation: Enqueue, task: Task, machine: Machine) -> Generator[floa
     return records
 
 
-def _ask_all_clocks(queue: str, task: Task, machine: Machine) -> Generator[float, Event, None]:
-    """Who enqueues through one outbox hears of one clock, which may be wrong."""
+def ask_all_clocks(queue: str, task: Task, machine: Machine) -> Generator[float, Event, None]:
+    """By these it is told when items are due: who enqueues through one outbox hears of one clock, which may be wrong."""
     round_ = looking(queue, task, machine)
     everyone = machine.choice_of(queue).votes.keys()
     until_s = min(task.now.mono_s + PATIENCE_S, (task.now.mono_s + task.deadline_s) / 2)

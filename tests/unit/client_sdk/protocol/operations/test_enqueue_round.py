@@ -12,7 +12,9 @@ def enqueue(queue: str, key: str = "", delay_s: float = 0.0, items: int = 1) -> 
 
 
 def numbers(begun: list[Operation]) -> tuple[list[int], list[list[int]]]:
-    alone, groups = grouped(list(enumerate(begun)), ITEMS_MAX, lambda operation: operation.from_outbox)
+    alone, groups = grouped(
+        list(enumerate(begun)), ITEMS_MAX, lambda operation: operation.object == "queue/kept"
+    )
     return [number for number, _ in alone], [[number for number, _ in group] for group in groups]
 
 
@@ -29,9 +31,14 @@ def test_others_run_alone() -> None:
     assert numbers([Peek("queue/a"), Peek("queue/a")]) == ([0, 1], [])
 
 
-def test_an_enqueue_may_run_alone_though_it_has_company() -> None:
-    kept = Enqueue("queue/a", (Value("1"),), from_outbox=True)
-    assert numbers([enqueue("a"), kept, enqueue("a")]) == ([1], [[0, 2]])
+def test_all_that_an_outbox_is_to_keep_goes_together() -> None:
+    begun = [enqueue("kept"), enqueue("kept", "k"), enqueue("kept", "k"), enqueue("a")]
+    assert numbers([*begun]) == ([3], [[0, 1, 2]])
+
+
+def test_but_not_with_what_is_due_later_which_asks_for_clocks_first() -> None:
+    begun = [enqueue("kept"), enqueue("kept", "k", 1.0), enqueue("kept", "l", 2.0), enqueue("kept")]
+    assert numbers([*begun]) == ([], [[0, 3], [1, 2]])
 
 
 def test_one_that_has_no_company_runs_alone() -> None:

@@ -9,9 +9,20 @@ from quorate.api_specs.cluster import ChoiceRule, ClockSettings
 from quorate.api_specs.limits import DEFAULTS, Limits
 from quorate.api_specs.messages import Append, Appended, Collect, Status
 from quorate.api_specs.outboxes import Record, record_of
-from quorate.client_sdk.protocol.core.values import Done, Enqueue, Failed, Spans, Unanswered
+from quorate.client_sdk.protocol.core.rounds import Task
+from quorate.client_sdk.protocol.core.values import (
+    Done,
+    Enqueue,
+    Failed,
+    Operation,
+    Outcome,
+    Spans,
+    Unanswered,
+)
+from quorate.client_sdk.protocol.operations.enqueue_round import EnqueueRound
 from quorate.client_sdk.protocol.operations.outboxes import PATIENCE_S
 from quorate.client_sdk.protocol.operations.runs import run
+from quorate.client_sdk.protocol.operations.shared_round import Alone
 from tests.unit.client_sdk.protocol.stage import DEADLINE_S, START_US, Stage, shown
 
 QUEUE: Final = "queue/mail"
@@ -156,3 +167,46 @@ def test_a_value_that_an_outbox_has_no_room_for_is_refused(chars: int) -> None:
     assert isinstance(enqueuing.result, Failed)
     assert enqueuing.result.definite
     assert "with what an outbox keeps beside the value" in enqueuing.result.detail
+
+
+class Together(Stage):
+    """Several enqueues that begin together."""
+
+    def __init__(self, *begun: Enqueue, limits: Limits = DEFAULTS) -> None:
+        super().__init__(KEPT, limits=limits)
+        self.outcomes: dict[int, Outcome] = {}
+        self.play(EnqueueRound(list(enumerate(begun)), self.task, self, self).run())
+
+    def finish(self, number: int, outcome: Outcome) -> None:
+        """See Host."""
+        self.outcomes[number] = outcome
+
+    def go_alone(self, number: int, operation: Operation, shared: Task, alone: Alone) -> None:
+        """See Host."""
+        raise AssertionError(f"{number} need not")
+
+
+def test_what_begins_together_is_kept_by_one_append_but_for_what_has_no_room() -> None:
+    large = Value(f'"{"x" * 90}"')
+    begun = (Enqueue(QUEUE, (X,)), Enqueue(QUEUE, (large,)), Enqueue(QUEUE, (Y, X), key="k"))
+    together = Together(*begun, limits=Limits(value_bytes_max=100))
+    assert together.outcomes.keys() == {1}
+    (replica,) = together.waiting
+    request = together.open_to(replica)
+    assert [record_of(Value(str(entry.value))).value for entry in request.entries] == [X, Y, X]
+    together.answer(replica, Appended(Status(), (True, True, True)))
+    assert isinstance(together.outcomes[1], Failed)
+    assert all(isinstance(together.outcomes[number], Done) for number in (0, 2))
+
+
+def test_nor_do_several_enqueue_on_an_outbox() -> None:
+    together = Together(*[Enqueue("queue/mail@r1", (X,))] * 2)
+    assert together.sends == []
+    assert all(isinstance(each, Failed) for each in together.outcomes.values())
+    assert together.outcomes.keys() == {0, 1}
+
+
+def test_one_look_at_the_clocks_is_enough_for_all_that_are_due_later() -> None:
+    together = Together(*[Enqueue(QUEUE, (X,), spans=Spans(delay)) for delay in (1.0, 2.0)])
+    together.answer_all(shown(), "r1", "r2", "r3")
+    assert [type(send.request).__name__ for send in together.sends] == ["Collect"] * 3 + ["Append"]
