@@ -154,7 +154,7 @@ METRICS: Final[Mapping[str, Metric]] = {
     "quorate_outboxes_open": Metric(
         "gauge",
         (),
-        "Outboxes of this replica in which something may wait; absent where no queue has outboxes.",
+        "Outboxes of this replica in which something may wait.",
     ),
     "quorate_outbox_stalled_seconds": Metric(
         "gauge",

@@ -108,10 +108,10 @@ class Metrics:
         yield from self._of_traffic()
         yield from self._of_peers()
         yield from _of_lags(self._member.lags)
-        if self._member.outboxes is not None:
-            stalled_s = self._member.outboxes.stalled_s(time.monotonic())
-            yield _family("quorate_outboxes_open", len(stalled_s))
-            yield _family("quorate_outbox_stalled_seconds", max(stalled_s, default=0.0))
+        outboxes = self._member.outboxes
+        stalled_s = [] if outboxes is None else outboxes.stalled_s(time.monotonic())
+        yield _family("quorate_outboxes_open", len(stalled_s))
+        yield _family("quorate_outbox_stalled_seconds", max(stalled_s, default=0.0))
 
     def _of_member(self) -> Iterator[Family]:
         member, trouble = self._member, self._member.trouble

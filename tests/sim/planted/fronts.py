@@ -107,8 +107,8 @@ def _with_quorums(instead: Callable[[Quorum], Quorum], *places: tuple[type, str]
 def _changed_init(owner: Any, name: str, instead: Callable[[Quorum], Quorum]) -> Any:
     right = owner.__init__
 
-    def init(self: Any, *args: Any) -> None:
-        right(self, *args)
+    def init(self: Any, *args: Any, **named: Any) -> None:
+        right(self, *args, **named)
         vars(self)[name] = instead(vars(self)[name])
 
     return init
