@@ -364,6 +364,9 @@ def _check_replicas(document: ClusterDocument) -> None:
             raise BadCluster(f"replica {replica.id}: votes must be 0 to {VOTES_MAX}, not {replica.votes}")
 
 
+_OF_OUTBOXES: Final = ". With outbox = true, these are the quorums of the relay and of dequeues, as for any queue: a caller's enqueue needs one replica all the same"
+
+
 def _check_rule(document: ClusterDocument, number: int, rule: ChoiceRule) -> None:
     adts = [name for name in document.specifications if rule.covers(name)]
     if not adts:
@@ -389,4 +392,5 @@ def _check_rule(document: ClusterDocument, number: int, rule: ChoiceRule) -> Non
         try:
             document.choice_by(rule, name)
         except BadChoice as error:
-            raise BadCluster(f"[[choices]] {number} ({rule.objects}): {error}") from None
+            words = f"[[choices]] {number} ({rule.objects}): {error}"
+            raise BadCluster(f"{words}{_OF_OUTBOXES if rule.has_outboxes else ''}") from None

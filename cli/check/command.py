@@ -18,6 +18,7 @@ from ...adts.histories.weak import Anomalies
 from ...adts.own import Computed
 from ...adts.specification import Specification
 from ...adts.types.catalogue import adt_of, known_types
+from ...adts.types.eventual_queue import EventualQueue
 from ...api_specs.cluster import ClusterDocument
 from ..cluster.document import folder_of
 from ..cluster.status import cluster_document
@@ -43,6 +44,8 @@ class _Checked(NamedTuple):
     verdicts: Sequence[Verdict]
     unjudged: Mapping[str, str]
     weak: Sequence[Anomalies] = ()
+    eventual: Sequence[str] = ()
+    """Queues that were judged as eventual ones."""
 
     @property
     def wrong(self) -> list[Verdict]:
@@ -112,7 +115,8 @@ def _checked(history: Path, type_name: str, cluster: str, model: Model) -> _Chec
         strong = [call for call in calls if not call.is_weak]
         found = list(verdicts(types, strong, model)) if strong else []
         weak = list(weak_answers(types, calls)) if model is Model.LINEARIZABLE else []
-    return _Checked(len(strong), len(types), found, unjudged, weak)
+    eventual = [name for name, each in types.items() if each.specification.name == EventualQueue.name]
+    return _Checked(len(strong), len(types), found, unjudged, weak, eventual)
 
 
 def _type_of(name: str, first: Recorded, document: ClusterDocument | None) -> str:
@@ -158,6 +162,8 @@ def _lines(found: _Checked, model: Model) -> Iterator[str]:
     for name, why in found.unjudged.items():
         yield f"{name}: not judged, for it {why}."
     yield from chain.from_iterable(map(_weak_lines, found.weak))
+    for name in found.eventual:
+        yield f"{name} was judged as an eventual queue: any order is right, and so is finding nothing."
     objects = "1 object" if found.objects == 1 else f"{found.objects} objects"
     calls = "1 call" if found.calls == 1 else f"{found.calls:,} calls"
     if found.wrong:
@@ -186,6 +192,7 @@ def _as_json(found: _Checked, model: Model) -> Mapping[str, Any]:
         "wrong": [_wrong_as_json(verdict) for verdict in found.wrong],
         "given_up": [_name(verdict) for verdict in found.given_up],
         "not_judged": dict(found.unjudged),
+        "eventual": list(found.eventual),
         "weak": [
             {
                 "object": each.object,

@@ -8,6 +8,7 @@ import typer
 from msgspec import UNSET
 
 from ...adts.types.catalogue import SPECIFICATIONS, adt_of, kept_type
+from ...adts.types.eventual_queue import EventualQueue
 from ...api_specs.cluster import ChoiceRule
 from ...quorums.choices.assignment import Assignment
 from ...quorums.choices.choice import Ordering, QuorumChoice
@@ -67,6 +68,10 @@ def check_offered(adt: str, replication: Replication) -> None:
     """Usage where there is no rule to print."""
     if adt not in SPECIFICATIONS or replication != "typed":
         kept = ", ".join(SPECIFICATIONS)
+        if adt == EventualQueue.name:
+            raise Usage(
+                "--toml: give a queue outbox = true, and quorums of a queue for its relay; leave --toml out"
+            )
         raise Usage(f"--toml: the service keeps objects of the types {kept}, by typed logs; leave --toml out")
 
 

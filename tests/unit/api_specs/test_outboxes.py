@@ -80,6 +80,14 @@ def test_a_document_that_does_not_name_them_is_what_it_was() -> None:
     assert from_json(told) == document()
 
 
+def test_quorums_that_miss_each_other_are_those_of_the_relay() -> None:
+    """The calculus of an eventual queue offers them, so that one may try."""
+    with pytest.raises(
+        BadCluster, match=r"Deq/Ok does not meet Enq/Ok.*the quorums of the relay and of dequeues"
+    ):
+        document(MAIL + 'classes = { "Enq/Ok" = [0, 1], "Deq/Ok" = [2, 2] }\n')
+
+
 def test_outbox_is_given_or_left_out() -> None:
     """Else two documents that mean the same would refuse each other."""
     with pytest.raises(BadCluster, match=r"\(queue/mail\*\): outbox = false: leave it out"):
