@@ -37,15 +37,17 @@ STEP_S_MAX: Final = 4.0
 AGAIN_S: Final = 0.25
 """After how long what failed is tried again first; the time doubles."""
 AGAIN_S_MAX: Final = 8.0
+LOOK_S_MAX: Final = 1.0
+"""After how long an outbox is looked at again at the latest: what failed waits for longer, so that others are met."""
 PARTS: Final = 4
 """An operation, and a pause, takes at most such a part of the retry window: a repeat comes before the key is forgotten."""
 KEYS_MAX: Final = 16
 """Keys under which a record is enqueued at one go: one more each time that its relay was interrupted right after it agreed on a key, for longer than keys
 are remembered."""
 
-Found = Literal["some", "empty", "failed"]
-"""What a look at an outbox came to: its first items are in the queue, and there may be more; it holds nothing, not even under a lease; some could
-not be relayed."""
+Found = Literal["some", "empty", "waiting", "failed"]
+"""What a look at an outbox came to: items of it are in the queue, and there may be more; it holds nothing, not even under a lease; what it holds failed
+before, and is not tried yet; nothing could be relayed."""
 Steps = Generator[Sequence[Operation], Sequence[Outcome], tuple[Found, str]]
 
 
@@ -81,8 +83,12 @@ def relay(outbox: Outbox, limits: Limits) -> Steps:
         settling = _settling(outbox, done, bad, [leases[token] for token in failed], limits)
         settled = yield settling
         whys += [each.detail for each in (*failed.values(), *settled) if isinstance(each, Failed)]
-        moved += len(done) + len(bad) if not any(isinstance(each, Failed) for each in settled) else 0
-        left, bad = {token: _under_another_key(enqueues[token], number) for token in old}, []
+        moved += sum(
+            len(each.tokens)
+            for each, outcome in zip(settling, settled, strict=True)
+            if each.how != "release" and not isinstance(outcome, Failed)
+        )
+        left, bad = {token: _under_another_key(enqueues[token], number, token) for token in old}, []
         if not left:
             break
     return ("some" if moved else "failed"), next(iter(whys), "")
@@ -103,9 +109,10 @@ def _settling(
     ]
 
 
-def _under_another_key(enqueue: Enqueue | None, number: int) -> Enqueue:
+def _under_another_key(enqueue: Enqueue | None, number: int, token: str) -> Enqueue:
+    """The last one is of this delivery alone: nobody can have used it."""
     assert enqueue is not None
-    return replace(enqueue, key=f"{enqueue.key}~{number}")
+    return replace(enqueue, key=f"{enqueue.key}~{number if number < KEYS_MAX - 1 else token}")
 
 
 def _leased(outbox: Outbox) -> Steps:
@@ -119,7 +126,7 @@ def _leased(outbox: Outbox) -> Steps:
         (released,) = yield (Settle(outbox.name, "release", held),)
         if not isinstance(released, Failed):
             return "some", ""
-    return "failed", ""
+    return "waiting", ""
 
 
 def _enqueue(outbox: Outbox, lease: Leased) -> Enqueue | None:
@@ -160,7 +167,7 @@ class Open:
     def __init__(self, document: ClusterDocument, replica: str) -> None:
         self._document: Final = document
         self._replica: Final = replica
-        self._again_s_max: Final = again_s_max(document.limits)
+        self._look_s_max: Final = min(LOOK_S_MAX, again_s_max(document.limits))
         self._came: Final = deque[str]()
         """Noted where requests are handled, perhaps in another thread than that where outboxes are looked at."""
         self._due: Final = DueList()
@@ -206,9 +213,9 @@ class Open:
     def told(self, outbox: Outbox, found: Found, why: str, now_s: float) -> None:
         """What was found there, and in words what failed, if something did."""
         state = self._states[outbox.name]
-        if found == "failed":
-            self._due.push(outbox.name, now_s + state.wait_s)
-            state.wait_s = min(2 * state.wait_s, self._again_s_max)
+        if found in ("failed", "waiting"):
+            self._due.push(outbox.name, now_s + (state.wait_s if found == "failed" else AGAIN_S))
+            state.wait_s = min(2 * state.wait_s, self._look_s_max) if found == "failed" else AGAIN_S
             return
         state.wait_s = AGAIN_S
         if not why:

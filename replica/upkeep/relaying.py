@@ -99,7 +99,7 @@ class Relaying(Background):
         """Log what keeps items in outboxes; of several, of one."""
         if why:
             self._stalled[name] = why
-        elif found != "failed":
+        elif found == "empty":
             self._stalled.pop(name, None)
         if self._stalled:
             first = min(self._stalled)

@@ -17,6 +17,7 @@ from ..core.values import AT_ONCE, Enqueue, Failed
 from .blind import Blind
 from .context import Machine, OperationFailed, OutcomeSteps, looking
 
+NOT_SENT: Final = Failed("unavailable", "the deadline passed before anything was sent", definite=True)
 PATIENCE_S: Final = 0.5
 """How long a replica is waited for before another one is asked as well."""
 
@@ -34,6 +35,10 @@ def keep(records: Sequence[Value], outboxes: Sequence[str], task: Task, machine:
     all the time that is left."""
     until_s, failures = task.deadline_s, list[Failed]()
     for place, outbox in enumerate((*outboxes, *outboxes)):
+        task.deadline_s = until_s
+        # As after this process stood still: what was stored may have been relayed, and forgotten, since.
+        if task.is_late:
+            break
         if place:
             machine.count("outboxes tried in vain")
         left_s = until_s - task.now.mono_s
@@ -45,7 +50,7 @@ def keep(records: Sequence[Value], outboxes: Sequence[str], task: Task, machine:
         if not isinstance(outcome, Failed):
             return outcome
         failures.append(outcome)
-    return _all(failures)
+    return _all(failures) if failures else NOT_SENT
 
 
 def refuse_outbox(name: str) -> Failed:

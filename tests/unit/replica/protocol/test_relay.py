@@ -30,6 +30,7 @@ from quorate.replica.protocol.relay import (
     AGAIN_S_MAX,
     ITEMS_MAX,
     KEYS_MAX,
+    LOOK_S_MAX,
     PARTS,
     Found,
     Open,
@@ -113,6 +114,9 @@ def test_an_item_whose_key_is_too_old_is_enqueued_under_another_one() -> None:
     tries = [[TOO_OLD], []] * (KEYS_MAX - 1)
     asked, found, why = played([acquired(X.text())], *tries, [TOO_OLD], [SETTLED])
     assert (found, why) == ("failed", KEY_TOO_OLD.detail)
+    (last,) = asked[-2]
+    assert isinstance(last, Enqueue)
+    assert last.key == "k/0~1/e0", "of this delivery alone"
     assert asked[-1] == [Settle(NAME, "release", ("1/e0",), AGAIN_S)]
 
 
@@ -185,7 +189,7 @@ def test_a_lease_of_who_died_is_ended() -> None:
 
 def test_what_waits_to_be_delivered_again_is_waited_for() -> None:
     waiting = replace(lease(1, X.text()), is_held=False)
-    assert played([acquired()], [book(waiting)])[1] == "failed"
+    assert played([acquired()], [book(waiting)])[1:] == ("waiting", "")
 
 
 @pytest.mark.parametrize(
@@ -243,7 +247,8 @@ def test_what_failed_is_tried_less_and_less_often_whatever_comes() -> None:
             now_s += AGAIN_S
         waits.append(now_s - began_s)
     assert waits[:3] == [AGAIN_S, 2 * AGAIN_S, 4 * AGAIN_S]
-    assert waits[-1] == min(AGAIN_S_MAX, DEFAULTS.retry_window_s / PARTS)
+    assert LOOK_S_MAX < AGAIN_S_MAX, "what is behind is met before what failed is tried again"
+    assert waits[-1] == LOOK_S_MAX
     assert open_.due(now_s, 9) == [OUTBOX]
     open_.told(OUTBOX, "some", "", now_s)
     assert open_.due(now_s, 9) == [OUTBOX]
@@ -263,6 +268,19 @@ def test_an_outbox_is_stalled_since_something_was_relayed_last() -> None:
     assert open_.due(7.0, 9) == [OUTBOX]
     open_.told(OUTBOX, "empty", "", 7.0)
     assert open_.stalled_s(8.0) == []
+
+
+def test_items_that_wait_hold_up_nobody() -> None:
+    """Whatever comes meanwhile is looked for soon."""
+    open_ = Open(cluster(), "r1")
+    open_.note(came())
+    now_s = 0.0
+    for _ in range(9):
+        assert open_.due(now_s, 9) == [OUTBOX]
+        open_.told(OUTBOX, "waiting", "", now_s)
+        assert open_.due(now_s, 9) == []
+        now_s += AGAIN_S
+    assert open_.stalled_s(now_s) == [now_s]
 
 
 def test_only_own_outboxes_count_and_only_what_adds_to_them() -> None:

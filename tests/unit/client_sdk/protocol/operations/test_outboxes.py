@@ -210,3 +210,15 @@ def test_one_look_at_the_clocks_is_enough_for_all_that_are_due_later() -> None:
     together = Together(*[Enqueue(QUEUE, (X,), spans=Spans(delay)) for delay in (1.0, 2.0)])
     together.answer_all(shown(), "r1", "r2", "r3")
     assert [type(send.request).__name__ for send in together.sends] == ["Collect"] * 3 + ["Append"]
+
+
+def test_who_stood_still_beyond_its_deadline_sends_nothing_more() -> None:
+    """What it sent may have been relayed, and forgotten, since: under a new stamp nobody would know it."""
+    enqueuing = Enqueuing()
+    (record,) = enqueuing.open_to("r1").entries
+    enqueuing.sleep_alone(3600.0)
+    enqueuing.sleep(0.0)
+    assert isinstance(enqueuing.result, Failed)
+    assert enqueuing.result.reason == "unknown"
+    assert {send.replica for send in enqueuing.sends} == {"r1"}
+    assert {entry for send in enqueuing.sends for entry in getattr(send.request, "entries", ())} == {record}
