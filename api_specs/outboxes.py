@@ -1,7 +1,7 @@
 """Outboxes: where enqueues wait at one replica until that relays them to their queue (a transactional outbox with its message relay). Pure.
 
 The outbox of the queue `queue/mail` at r1 is itself a queue, `queue/mail@r1`, of which r1 alone is a quorum. Its items are records: what is to be
-enqueued, under which idempotency key, so that a record that is relayed twice, or was stored in two outboxes, is one item.
+enqueued, under which idempotency key. So a record that is relayed twice, or was stored in two outboxes, is one item while the key is remembered.
 """
 
 from typing import Final, NamedTuple

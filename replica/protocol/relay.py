@@ -37,6 +37,7 @@ STEP_S_MAX: Final = 4.0
 AGAIN_S: Final = 0.25
 """After how long what failed is tried again first; the time doubles."""
 AGAIN_S_MAX: Final = 8.0
+"""After how long it is tried again at the latest."""
 LOOK_S_MAX: Final = 1.0
 """After how long an outbox is looked at again at the latest: what failed waits for longer, so that others are met."""
 PARTS: Final = 4
@@ -72,8 +73,8 @@ def relay(outbox: Outbox, limits: Limits) -> Steps:
         return (yield from _leased(outbox))
     leases: Mapping[str, Leased] = {lease.token: lease for lease in acquired.result}
     enqueues = {token: _enqueue(outbox, lease) for token, lease in leases.items()}
-    left = {token: enqueue for token, enqueue in enqueues.items() if enqueue is not None}
-    bad, moved, whys = sorted(enqueues.keys() - left.keys()), 0, list[str]()
+    sound = left = {token: enqueue for token, enqueue in enqueues.items() if enqueue is not None}
+    bad, moved, whys = sorted(enqueues.keys() - sound.keys()), 0, list[str]()
     for number in range(1, KEYS_MAX + 1):
         outcomes = dict(zip(left, (yield tuple(left.values())), strict=True))
         # It may be there twice under another key, and is not lost.
@@ -88,7 +89,7 @@ def relay(outbox: Outbox, limits: Limits) -> Steps:
             for each, outcome in zip(settling, settled, strict=True)
             if each.how != "release" and not isinstance(outcome, Failed)
         )
-        left, bad = {token: _under_another_key(enqueues[token], number, token) for token in old}, []
+        left, bad = {token: _under_another_key(sound[token], number, token) for token in old}, []
         if not left:
             break
     return ("some" if moved else "failed"), next(iter(whys), "")
@@ -109,9 +110,8 @@ def _settling(
     ]
 
 
-def _under_another_key(enqueue: Enqueue | None, number: int, token: str) -> Enqueue:
+def _under_another_key(enqueue: Enqueue, number: int, token: str) -> Enqueue:
     """The last one is of this delivery alone: nobody can have used it."""
-    assert enqueue is not None
     return replace(enqueue, key=f"{enqueue.key}~{number if number < KEYS_MAX - 1 else token}")
 
 

@@ -268,7 +268,10 @@ def settle_down(world: "World") -> None:
     queues = [name for name in world.scenario.objects if name.startswith("queue/")]
     for name in queues:
         world.ask(Enqueue(name, (LAST,)))
-        world.ask(Dequeue(name, 1))
+        # What a client left that vanished may come before it: no quorum of the last drain had to meet it (weak seed 4155400106).
+        while LAST not in (taken := world.ask(Dequeue(name, 1))):
+            if not taken:
+                raise Violation(f"on a healthy cluster {name} lost {LAST}")
     for name in cells:
         # A decision: the mark that a blind write is complete may come before the entry, and then says nothing there.
         world.ask(Write(name, LAST))

@@ -168,18 +168,17 @@ class Blind:
 
     def _settle_old(self, attempts: list[Attempt]) -> Generator[float, Event, None]:
         """Replicas refuse what is older than any repeat may be. Where nothing has passed it in the queue, it was never taken: a decision puts it in force."""
-        assert len(attempts) == 1, "or a part of them would be there twice"
-        for attempt in attempts:
-            if attempt.entry.t >= self._machine.oldest_remembered():
-                continue
-            self._machine.count("recoveries")
-            command = RecoverCommand(attempt.entry, may_be_complete=True)
-            verdict = yield from decide(self._name, command, self._task, self._machine)
-            if verdict.result is not Fate.IN_FORCE:
-                is_passed = attempt.entry.t <= self._cache.summary.horizon
-                raise OperationFailed(KEY_TOO_OLD if is_passed else NO_ROOM_YET)
-            self._machine.count("recovered entries in force")
-            attempt.is_done = True
+        (attempt,) = attempts  # Of several a part would be there twice.
+        if attempt.entry.t >= self._machine.oldest_remembered():
+            return
+        self._machine.count("recoveries")
+        command = RecoverCommand(attempt.entry, may_be_complete=True)
+        verdict = yield from decide(self._name, command, self._task, self._machine)
+        if verdict.result is not Fate.IN_FORCE:
+            is_passed = attempt.entry.t <= self._cache.summary.horizon
+            raise OperationFailed(KEY_TOO_OLD if is_passed else NO_ROOM_YET)
+        self._machine.count("recovered entries in force")
+        attempt.is_done = True
 
     def kept(self, values: Iterable[Value | None], done_as: str) -> OutcomeSteps:
         """As `run`, where nobody waits for what is stored to be in its place."""

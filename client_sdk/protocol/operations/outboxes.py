@@ -1,7 +1,7 @@
 """Enqueues on a queue with outboxes: done when one replica keeps them in its outbox, which relays them to the queue. Pure.
 
-Owns which outbox is tried when. That an enqueue of unknown outcome goes on at another replica makes no second item: both outboxes relay it under
-one idempotency key (`quorate.api_specs.outboxes`).
+Owns which outbox is tried when. An enqueue of unknown outcome goes on at another replica. Both outboxes relay it under one idempotency key
+(`quorate.api_specs.outboxes`), so that it is one item as long as that is remembered.
 """
 
 from collections.abc import Generator, Sequence

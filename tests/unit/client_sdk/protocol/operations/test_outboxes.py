@@ -160,6 +160,15 @@ def test_nobody_enqueues_on_an_outbox() -> None:
     )
 
 
+def test_three_hundred_bytes_are_room_enough_for_the_rest() -> None:
+    spans = Spans(delay_s=100_000.123456, expires_s=200_000.123456)
+    stage = Stage(KEPT, limits=Limits(value_bytes_max=1000))
+    value = Value(f'"{"x" * 698}"')
+    stage.play(run(Enqueue(QUEUE, (value,) * 10, key="k" * 200, spans=spans), stage.task, stage))
+    stage.answer_all(shown(), "r1", "r2", "r3")
+    assert isinstance(stage.open_to("r1"), Append)
+
+
 @pytest.mark.parametrize("chars", [90, 98])
 def test_a_value_that_an_outbox_has_no_room_for_is_refused(chars: int) -> None:
     enqueuing = Enqueuing(Value(f'"{"x" * chars}"'), limits=Limits(value_bytes_max=100))
