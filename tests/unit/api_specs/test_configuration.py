@@ -144,3 +144,8 @@ def test_what_only_observes_may_read_others_for_nothing_rests_on_it() -> None:
         ChoiceRule("queue/*", consistency="eventual"),
     )
     assert told(atomic, eventual) == told(eventual, atomic) == ""
+
+
+def test_what_is_noted_without_outboxes_is_what_was_noted_before_there_were_any() -> None:
+    assert "outbox" not in configuration_of(document(ChoiceRule("queue/*"))).text()
+    assert '"outbox":true' in configuration_of(document(ChoiceRule("queue/*", outbox=True))).text()

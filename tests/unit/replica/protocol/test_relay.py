@@ -283,6 +283,31 @@ def test_items_that_wait_hold_up_nobody() -> None:
     assert open_.stalled_s(now_s) == [now_s]
 
 
+def test_what_failed_first_makes_nobody_wait_for_longer_later() -> None:
+    open_ = Open(cluster(), "r1")
+    open_.note(came())
+    now_s = 0.0
+    looks: list[tuple[Found, float]] = [
+        ("failed", AGAIN_S),
+        ("failed", 2 * AGAIN_S),
+        ("waiting", AGAIN_S),
+        ("failed", AGAIN_S),
+    ]
+    for found, waited_s in looks:
+        assert open_.due(now_s, 9) == [OUTBOX]
+        open_.told(OUTBOX, found, "", now_s)
+        assert open_.due(now_s + waited_s - 0.01, 9) == []
+        now_s += waited_s
+
+
+def test_where_a_part_failed_it_is_stalled() -> None:
+    open_ = Open(cluster(), "r1")
+    open_.note(came())
+    assert open_.due(0.0, 9) == [OUTBOX]
+    open_.told(OUTBOX, "some", "one of them is too large", 5.0)
+    assert open_.stalled_s(6.0) == [6.0]
+
+
 def test_only_own_outboxes_count_and_only_what_adds_to_them() -> None:
     open_ = Open(cluster(), "r1")
     for name in ("queue/mail@r2", "queue/mail", "queue/other@r1"):

@@ -84,11 +84,66 @@ async def test_it_relays_what_was_there_before_and_what_comes_and_outlives_error
 
 
 async def test_it_waits_until_the_replica_may_vote(member: Member, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(member, "why_not_ready", lambda: ["it is starting"])
+    await member.admit()
     front_end = embedded_front_end(member, None)
+    assert isinstance(await front_end.run(Enqueue(QUEUES[0], (Value("1"),)), WAIT_S), Done)
+    monkeypatch.setattr(member, "why_not_ready", lambda: ["it is starting"])
     task = Relaying(member, relays := Relays(front_end))
     task.start()
     await asyncio.sleep(3 * relaying.READY_S)
     assert relays.asked == []
     await task.stop()
+    await front_end.aclose()
+
+
+class Stuck:
+    """A front end that never answers."""
+
+    def __init__(self) -> None:
+        self.asked = self.cancelled = 0
+
+    async def run(self, operation: Operation, deadline_s: float) -> Outcome:
+        """See FrontEnd."""
+        self.asked += 1
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            self.cancelled += 1
+            raise
+        raise AssertionError(operation)
+
+
+async def test_so_many_outboxes_are_looked_at_side_by_side_and_none_is_left_when_it_stops(
+    member: Member, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(relaying, "AT_ONCE_MAX", 2)
+    await member.admit()
+    front_end = embedded_front_end(member, None)
+    for name in QUEUES:
+        assert isinstance(await front_end.run(Enqueue(name, (Value("1"),)), WAIT_S), Done)
+    task = Relaying(member, stuck := Stuck())
+    task.start()
+    async with asyncio.timeout(WAIT_S):
+        while stuck.asked < 2:
+            await asyncio.sleep(0.01)
+    await asyncio.sleep(5 * relaying.ROUND_S)
+    assert stuck.asked == 2
+    await task.stop()
+    async with asyncio.timeout(WAIT_S):
+        while stuck.cancelled < 2:
+            await asyncio.sleep(0.01)
+    await front_end.aclose()
+
+
+async def test_it_is_over_once_nothing_waits(member: Member, caplog: pytest.LogCaptureFixture) -> None:
+    await member.admit()
+    front_end = embedded_front_end(member, None)
+    task = Relaying(member, front_end)
+    task._note("queue/mail@r1", "failed", "r2 is down")
+    task._note("queue/mail@r1", "some", "")
+    task._note("queue/mail@r1", "waiting", "")
+    assert "it is over" not in caplog.text, "others got through"
+    caplog.set_level("INFO")
+    task._note("queue/mail@r1", "empty", "")
+    assert "it is over" in caplog.text
     await front_end.aclose()

@@ -4,10 +4,11 @@ from typing import Final
 
 import pytest
 
-from quorate.adts.log import Value
+from quorate.adts.log import Entry, Value
+from quorate.adts.times import digest_in
 from quorate.api_specs.cluster import ChoiceRule, ClockSettings
 from quorate.api_specs.limits import DEFAULTS, Limits
-from quorate.api_specs.messages import Append, Appended, Collect, Status
+from quorate.api_specs.messages import Append, Appended, Collect, Held, Reserved, Status
 from quorate.api_specs.outboxes import Record, record_of
 from quorate.client_sdk.protocol.core.rounds import Task
 from quorate.client_sdk.protocol.core.values import (
@@ -19,11 +20,13 @@ from quorate.client_sdk.protocol.core.values import (
     Spans,
     Unanswered,
 )
+from quorate.client_sdk.protocol.decisions.transitions import RecoverCommand
 from quorate.client_sdk.protocol.operations.enqueue_round import EnqueueRound
 from quorate.client_sdk.protocol.operations.outboxes import PATIENCE_S
 from quorate.client_sdk.protocol.operations.runs import run
 from quorate.client_sdk.protocol.operations.shared_round import Alone
-from tests.unit.client_sdk.protocol.stage import DEADLINE_S, START_US, Stage, shown
+from quorate.timestamps.timestamp import ZERO
+from tests.unit.client_sdk.protocol.stage import DEADLINE_S, START_US, Stage, at, shown
 
 QUEUE: Final = "queue/mail"
 KEPT: Final = ChoiceRule("queue/mail*", outbox=True)
@@ -90,6 +93,21 @@ def test_nobody_knows_whether_it_is_kept_where_one_was_silent() -> None:
     assert (enqueuing.result.reason, enqueuing.result.definite) == ("unknown", False)
 
 
+def test_nor_where_one_refused_it_and_others_were_silent() -> None:
+    enqueuing = Enqueuing()
+    enqueuing.answer("r1", Unanswered("no room", refused=True, definite=True))
+    enqueuing.sleep(DEADLINE_S)
+    assert isinstance(enqueuing.result, Failed)
+    assert (enqueuing.result.reason, enqueuing.result.definite) == ("unknown", False)
+
+
+def test_once_all_were_asked_the_first_has_half_of_the_time_that_is_left() -> None:
+    enqueuing = Enqueuing()
+    enqueuing.sleep(3 * PATIENCE_S + (DEADLINE_S - 3 * PATIENCE_S) / 2 - 0.1)
+    asked = {entry.id for send in enqueuing.sends for entry in getattr(send.request, "entries", ())}
+    assert len(asked) == 4, "each try has a stamp of its own"
+
+
 def test_it_is_certainly_not_kept_where_all_refused_it() -> None:
     enqueuing = Enqueuing()
     for _ in range(2):
@@ -152,6 +170,17 @@ def test_what_comes_from_an_outbox_goes_to_the_queue() -> None:
     assert stage.waiting == {"r1", "r2", "r3"}
 
 
+def test_what_was_agreed_on_long_ago_is_decided() -> None:
+    stage = Stage(KEPT)
+    stage.play(run(Enqueue(QUEUE, (X,), "k/0", from_outbox=True), stage.task, stage))
+    reserve = stage.open_to("r1")
+    ((entry,),) = (each.entries for each in reserve.proposals)
+    old = at(-10_000 * 1_000_000)
+    held = Held("Enq k/0", ZERO, (Entry(f"{old}/{digest_in(entry.id)}", old),), reserve.ballot)
+    stage.answer_all(Reserved((held,)), "r1", "r2", "r3")
+    assert [type(asked.command) for asked in stage.commands] == [RecoverCommand]
+
+
 def test_nobody_enqueues_on_an_outbox() -> None:
     enqueuing = Enqueuing(name="queue/mail@r1")
     assert enqueuing.sends == []
@@ -206,6 +235,11 @@ def test_what_begins_together_is_kept_by_one_append_but_for_what_has_no_room() -
     together.answer(replica, Appended(Status(), (True, True, True)))
     assert isinstance(together.outcomes[1], Failed)
     assert all(isinstance(together.outcomes[number], Done) for number in (0, 2))
+
+
+def test_what_comes_from_an_outbox_together_goes_to_the_queue() -> None:
+    together = Together(*[Enqueue(QUEUE, (X,), from_outbox=True)] * 2)
+    assert {together.open_to(replica).object for replica in together.waiting} == {QUEUE}
 
 
 def test_nor_do_several_enqueue_on_an_outbox() -> None:
