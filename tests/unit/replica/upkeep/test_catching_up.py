@@ -255,8 +255,10 @@ class Slow:
 
     def __init__(self, there: Member, monkeypatch: pytest.MonkeyPatch) -> None:
         self.to = To(there)
-        self.now_s = 0.0
+        self.now_s = self._worked_s = 0.0
         self.rests: list[float] = []
+        self.worked_s: list[float] = []
+        """Before each rest, since the one before."""
         self._exchange = self.to.exchange
         monkeypatch.setattr(self.to, "exchange", self.exchange)
         monkeypatch.setattr(catching_up, "time", self)
@@ -269,11 +271,20 @@ class Slow:
     async def exchange(self, replica: str, batch: Batch, timeout_s: float) -> BatchReply | Unanswered:
         """See Transport."""
         self.now_s += 1.0
+        self._worked_s += 1.0
         return await self._exchange(replica, batch, timeout_s)
 
     async def sleep(self, seconds: float) -> None:
         """As `asyncio` has it."""
         self.rests.append(seconds)
+        self.worked_s.append(self._worked_s)
+        self._worked_s = 0.0
+
+    def forget(self) -> None:
+        """What was noted so far."""
+        self.rests.clear()
+        self.worked_s.clear()
+        self._worked_s = 0.0
 
 
 async def test_it_fetches_a_few_objects_at_a_time_and_rests_twice_as_long_as_it_worked(
@@ -286,10 +297,12 @@ async def test_it_fetches_a_few_objects_at_a_time_and_rests_twice_as_long_as_it_
     monkeypatch.setattr(catching_up, "PAGE", 4 * catching_up.FETCHED_MAX)
     following = CatchingUp(here, slow.to, NOBODY)
     await following._pass("r2")
-    slow.rests.clear()
+    slow.forget()
     await following._pass("r2")
     assert max(len(some) for some in slow.to.collects()) == catching_up.FETCHED_MAX
-    assert slow.rests[0] == catching_up.REST_BEHIND * 3.0, "a look and two fetches took three seconds"
+    # A look and two fetches, or more where a busy machine cut an answer off.
+    assert slow.worked_s[0] >= 3.0
+    assert slow.rests[0] == catching_up.REST_BEHIND * slow.worked_s[0]
 
 
 @pytest.mark.parametrize("is_busy", [True, False])
@@ -309,7 +322,7 @@ async def test_while_nothing_is_missing_a_look_takes_two_per_cent_of_the_time_of
     served = iter(range(1000)) if is_busy else iter([0] * 1000)
     monkeypatch.setattr(following, "_busyness", lambda: next(served))
     await following._pass("r2")
-    slow.rests.clear()
+    slow.forget()
     await following._pass("r2")
     assert slow.to.collects() == []
     assert len(slow.rests) >= 2
