@@ -14,6 +14,8 @@ from .cluster import ChoiceRule, ClusterDocument
 SETTLING: Final = frozenset({"Peek"})
 """Observing operations that decide: the front of a queue is settled before it is shown."""
 
+EMPTY: Final = "Deq/Empty"
+
 
 class ClassHeld(NamedTuple):
     """An event class of the rule at place `rule` (from 1; 0 is the default), and whether its quorums are up.
@@ -44,9 +46,13 @@ def classes_held(document: ClusterDocument, voting: Collection[str]) -> Iterator
 def _outboxes(
     document: ClusterDocument, rule: ChoiceRule, choice: QuorumChoice, event_class: EventClass
 ) -> Sequence[Quorum]:
-    """Any one replica, where its outbox is enough for the class."""
-    is_kept = rule.has_outboxes and choice.specification.kinds[operation_of(event_class)] is Kind.BLIND
-    return (VoteCount(dict.fromkeys(document.votes, 1), 1),) if is_kept else ()
+    """Any one replica, where its outbox is enough for the class; all of them, where their outboxes must be empty."""
+    outboxes = dict.fromkeys(document.votes, 1)
+    if rule.has_outboxes and choice.specification.kinds[operation_of(event_class)] is Kind.BLIND:
+        return (VoteCount(outboxes, 1),)
+    if rule.has_exact_empty and event_class == EMPTY:
+        return (*needed_by(choice, event_class), VoteCount(outboxes, len(outboxes)))
+    return ()
 
 
 def _lack(quorum: Quorum, voting: Collection[str]) -> tuple[int, str]:

@@ -20,6 +20,7 @@ from msgspec import UNSET, Struct, UnsetType, field
 from ..adts.specification import Specification
 from ..adts.types.catalogue import SPECIFICATIONS, TYPE_PATTERN, adt_of, kept_type, known_types
 from ..adts.types.eventual_queue import EventualQueue
+from ..adts.types.semiqueue import Semiqueue
 from ..quorums.choices.choice import BadChoice, Consistency, Ordering, QuorumChoice
 from ..quorums.choices.system_choice import choice_of_events, choice_of_pair
 from .limits import REPLICAS_MAX, VOTES_MAX, Limits
@@ -89,6 +90,9 @@ class ChoiceRule(Struct, frozen=True, forbid_unknown_fields=True):
 
     outbox: bool | UnsetType = UNSET
     """Whether an enqueue is done when one replica has it in its outbox (`quorate.api_specs.outboxes`). Left out of the JSON form where it is not given."""
+    exact_empty: bool | UnsetType = UNSET
+    """Whether a dequeue of a queue with outboxes is told "empty" only if nothing waits in these either, which all replicas must say. Left out of the
+    JSON form where it is not given."""
 
     @property
     def promises(self) -> Consistency:
@@ -99,6 +103,11 @@ class ChoiceRule(Struct, frozen=True, forbid_unknown_fields=True):
     def has_outboxes(self) -> bool:
         """`outbox`, False where it is left out."""
         return self.outbox is True
+
+    @property
+    def has_exact_empty(self) -> bool:
+        """`exact_empty`, False where it is left out."""
+        return self.exact_empty is True
 
     def covers(self, adt: str) -> bool:
         """Whether objects of this data type may match."""
@@ -181,8 +190,9 @@ class ClusterDocument(Struct, frozen=True, forbid_unknown_fields=True, dict=True
 
     def judged_as(self, object_name: str) -> str:
         """The data type that holds of calls on an object: its own, but for a queue with outboxes."""
-        has_outboxes = self.has_outboxes and self.rule_of(object_name).has_outboxes
-        return EventualQueue.name if has_outboxes else adt_of(object_name)
+        if not self.has_outboxes or not (rule := self.rule_of(object_name)).has_outboxes:
+            return adt_of(object_name)
+        return Semiqueue.name if rule.has_exact_empty else EventualQueue.name
 
     def _rule(self, object_name: str) -> ChoiceRule:
         dictionary_or_object = "/".join(object_name.split("/")[:2])
@@ -387,6 +397,12 @@ def _check_rule(document: ClusterDocument, number: int, rule: ChoiceRule) -> Non
     if rule.has_outboxes and adts != ["queue"]:
         raise BadCluster(
             f"[[choices]] {number} ({rule.objects}): outbox = true is for queues: write it into a rule for queue/…"
+        )
+    if rule.exact_empty is False:
+        raise BadCluster(f"[[choices]] {number} ({rule.objects}): exact_empty = false: leave it out")
+    if rule.has_exact_empty and not rule.has_outboxes:
+        raise BadCluster(
+            f"[[choices]] {number} ({rule.objects}): exact_empty = true is for queues with outbox = true: the others are always exact; leave it out"
         )
     for name in adts:
         try:

@@ -67,6 +67,9 @@ def check_quiet(world: World) -> None:
     # More terms may be decided than are remembered: then nobody can tell of an older one.
     if summary_builder.TERMS_MAX < OPERATIONS:
         expected.add("unknown (indefinite)")
+    # Others' items pass through outboxes all the time, and no two looks agree.
+    if any(each.has_exact_empty for each in what.document.choices):
+        expected.add("unavailable (definite)")
     failed = {word for word in world.history.outcomes if word.endswith("definite)")} - expected
     if failed and world.scenario.faults == NO_FAULTS:
         raise Violation(f"without any fault there were outcomes {world.history.outcomes}")
@@ -83,11 +86,13 @@ def judge(world: World, law: Law | None = None) -> int:
                 call.after = None
         calls = [call for call in noted if not call.is_weak]
         is_exact = world.scenario.is_exact
-        if world.document.rule_of(name).has_outboxes:
+        if (rule := world.document.rule_of(name)).has_outboxes:
             (check_drained if world.scenario.leasing is None else check_kept)(name, calls)
             if world.document.limits.retry_window_s < OUTLASTING_S:
                 check_invented(name, calls)
                 continue
+            if rule.has_exact_empty:
+                given_up += check_object(name, projected(_of_semiqueue(calls)), is_exact=False)
             calls, is_exact = _relayed_later(calls), False
         check_weak(name, [call for call in noted if call.is_weak], calls)
         if (drawn := world.scenario.drawn) is not None and adt_of(name) in world.document.own_types:
@@ -113,6 +118,11 @@ def judge(world: World, law: Law | None = None) -> int:
 def _relayed_later(calls: Sequence[Call]) -> list[Call]:
     """The calls on a queue with outboxes: an enqueue takes effect once it is relayed, which may be after it has ended."""
     return [replace(call, returned=NEVER) if call.operation == "Enq" else call for call in calls]
+
+
+def _of_semiqueue(calls: Sequence[Call]) -> list[Call]:
+    """Those that a semiqueue knows."""
+    return [call for call in calls if call.operation in ("Enq", "Deq", "Acquire")]
 
 
 def _itself(found: PlainClass) -> Law:

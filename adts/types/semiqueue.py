@@ -1,6 +1,7 @@
 """The semiqueue (Weihl 1985): a queue that may give any waiting item.
 
 What it promises less than a queue, its quorums need less: no Enq makes the answer of a Deq wrong, unless that was Empty.
+The service offers it as a queue with outboxes and `exact_empty` (`docs/how-to/outboxes.md`).
 """
 
 from collections.abc import Mapping

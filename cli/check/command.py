@@ -19,6 +19,7 @@ from ...adts.own import Computed
 from ...adts.specification import Specification
 from ...adts.types.catalogue import adt_of, known_types
 from ...adts.types.eventual_queue import EventualQueue
+from ...adts.types.semiqueue import Semiqueue
 from ...api_specs.cluster import ClusterDocument
 from ..cluster.document import folder_of
 from ..cluster.status import cluster_document
@@ -34,6 +35,10 @@ from .words import Unjudged, calls_of
 
 MISSED_SHOWN: Final = 5
 """Answers about one object."""
+_UNORDERED: Final = {
+    EventualQueue.name: "an eventual queue: any order is right, and so is finding nothing.",
+    Semiqueue.name: "a semiqueue: any order is right, but finding nothing only where nothing waits.",
+}
 
 
 class _Checked(NamedTuple):
@@ -43,9 +48,9 @@ class _Checked(NamedTuple):
     objects: int
     verdicts: Sequence[Verdict]
     unjudged: Mapping[str, str]
-    weak: Sequence[Anomalies] = ()
-    eventual: Sequence[str] = ()
-    """Queues that were judged as eventual ones."""
+    weak: Sequence[Anomalies]
+    unordered: Mapping[str, str]
+    """Queues that were judged as less than that, and as what."""
 
     @property
     def wrong(self) -> list[Verdict]:
@@ -71,7 +76,7 @@ def check(
         typer.Option(
             "--type",
             metavar="TYPE",
-            help="The type of all objects, or your own: FILE.py:NAME. Else by the objects' names: queue/jobs, or a type of the cluster's; eventual-queue for one with outboxes.",
+            help="The type of all objects, or your own: FILE.py:NAME. Else by the objects' names: queue/jobs, or a type of the cluster's; eventual-queue or semiqueue for one with outboxes.",
         ),
     ] = "",
     cluster: ClusterOption = "",
@@ -115,8 +120,9 @@ def _checked(history: Path, type_name: str, cluster: str, model: Model) -> _Chec
         strong = [call for call in calls if not call.is_weak]
         found = list(verdicts(types, strong, model)) if strong else []
         weak = list(weak_answers(types, calls)) if model is Model.LINEARIZABLE else []
-    eventual = [name for name, each in types.items() if each.specification.name == EventualQueue.name]
-    return _Checked(len(strong), len(types), found, unjudged, weak, eventual)
+    judged = {name: each.specification.name for name, each in types.items()}
+    unordered = {name: adt for name, adt in judged.items() if adt in _UNORDERED}
+    return _Checked(len(strong), len(types), found, unjudged, weak, unordered)
 
 
 def _type_of(name: str, first: Recorded, document: ClusterDocument | None) -> str:
@@ -162,8 +168,8 @@ def _lines(found: _Checked, model: Model) -> Iterator[str]:
     for name, why in found.unjudged.items():
         yield f"{name}: not judged, for it {why}."
     yield from chain.from_iterable(map(_weak_lines, found.weak))
-    for name in found.eventual:
-        yield f"{name} was judged as an eventual queue: any order is right, and so is finding nothing."
+    for name, adt in found.unordered.items():
+        yield f"{name} was judged as {_UNORDERED[adt]}"
     objects = "1 object" if found.objects == 1 else f"{found.objects} objects"
     calls = "1 call" if found.calls == 1 else f"{found.calls:,} calls"
     if found.wrong:
@@ -192,7 +198,7 @@ def _as_json(found: _Checked, model: Model) -> Mapping[str, Any]:
         "wrong": [_wrong_as_json(verdict) for verdict in found.wrong],
         "given_up": [_name(verdict) for verdict in found.given_up],
         "not_judged": dict(found.unjudged),
-        "eventual": list(found.eventual),
+        "judged_as": dict(found.unordered),
         "weak": [
             {
                 "object": each.object,

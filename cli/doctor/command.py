@@ -206,13 +206,15 @@ def quorum_checks(document: ClusterDocument, answers: list[Found]) -> Iterator[C
 _OF_OUTBOXES: Final = (
     "an enqueue is done at one replica; until that has relayed it, a dequeue may find nothing though it waits"
 )
+_OF_EXACT_EMPTY: Final = "an enqueue is done at one replica; a dequeue is told that the queue is empty only while all replicas answer"
 
 
 def consistency_checks(document: ClusterDocument, folder: Path) -> Iterator[Check]:
     """What may be missed on objects of eventual consistency, rule by rule. The cluster file stands in `folder`, and code of one's own may."""
     for rule in document.choices:
         if rule.has_outboxes:
-            yield Check(f"outboxes of {rule.objects}", True, _OF_OUTBOXES)
+            told = _OF_EXACT_EMPTY if rule.has_exact_empty else _OF_OUTBOXES
+            yield Check(f"outboxes of {rule.objects}", True, told)
         for name in document.specifications:
             if not (rule.covers(name) and document.choice_by(rule, name).is_weak):
                 continue

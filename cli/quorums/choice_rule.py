@@ -9,6 +9,7 @@ from msgspec import UNSET
 
 from ...adts.types.catalogue import SPECIFICATIONS, adt_of, kept_type
 from ...adts.types.eventual_queue import EventualQueue
+from ...adts.types.semiqueue import Semiqueue
 from ...api_specs.cluster import ChoiceRule
 from ...quorums.choices.assignment import Assignment
 from ...quorums.choices.choice import Ordering, QuorumChoice
@@ -30,6 +31,7 @@ def rule_text(rule: ChoiceRule, votes: Mapping[str, int]) -> str:
     lines += [] if rule.collect else [_OPTIONS]
     lines += [] if rule.ordering == "clock" else [f"ordering = {quoted(rule.ordering)}\n"]
     lines += ["outbox = true\n"] if rule.has_outboxes else []
+    lines += ["exact_empty = true\n"] if rule.has_exact_empty else []
     lines += [] if rule.consistency is UNSET else [f"consistency = {quoted(rule.consistency)}\n"]
     if rule.initials or rule.finals:
         for title, systems in (("initials", rule.initials), ("finals", rule.finals)):
@@ -68,9 +70,10 @@ def check_offered(adt: str, replication: Replication) -> None:
     """Usage where there is no rule to print."""
     if adt not in SPECIFICATIONS or replication != "typed":
         kept = ", ".join(SPECIFICATIONS)
-        if adt == EventualQueue.name:
+        if adt in (EventualQueue.name, Semiqueue.name):
+            exact = " and exact_empty = true" if adt == Semiqueue.name else ""
             raise Usage(
-                "--toml: give a queue outbox = true, and quorums of a queue for its relay; leave --toml out"
+                f"--toml: give a queue outbox = true{exact}, and quorums of a queue for its relay; leave --toml out"
             )
         raise Usage(f"--toml: the service keeps objects of the types {kept}, by typed logs; leave --toml out")
 

@@ -309,6 +309,10 @@ class FrontEnd(TimeNow):
         """Whether the object is an outbox."""
         return self.document.outbox(name) is not None
 
+    def has_exact_empty(self, name: str) -> bool:
+        """Whether the object is a queue with outboxes that is empty only if these are."""
+        return self.document.has_outboxes and self._rule_of(name).has_exact_empty and not self.is_outbox(name)
+
     def _is_kept(self, operation: Enqueue) -> bool:
         return not operation.from_outbox and bool(self.outboxes_of(operation.object))
 

@@ -77,6 +77,9 @@ class Machine(Protocol):
     def is_outbox(self, name: str) -> bool:
         """Whether the object is an outbox."""
 
+    def has_exact_empty(self, name: str) -> bool:
+        """Whether the object is a queue with outboxes that is empty only if these are."""
+
     def ask(self, name: str, command: Command, task: Task, *, is_here: bool = False) -> PendingCommand:
         """Ask the object's proposer; the verdict comes to the task as a Resolved. `is_here`: it must not forward it."""
 

@@ -1,21 +1,31 @@
 """Enqueues on a queue with outboxes: done when one replica keeps them in its outbox, which relays them to the queue. Pure.
 
-Owns which outbox is tried when. An enqueue of unknown outcome goes on at another replica. Both outboxes relay it under one idempotency key
-(`quorate.api_specs.outboxes`), so that it is one item as long as that is remembered.
+Owns which outbox is tried when, and when all of them are empty. An enqueue of unknown outcome goes on at another replica. Both outboxes relay it
+under one idempotency key (`quorate.api_specs.outboxes`), so that it is one item as long as that is remembered.
 """
 
-from collections.abc import Generator, Sequence
-from typing import Final
+from collections.abc import Callable, Generator, Mapping, Sequence
+from itertools import count
+from typing import Final, NamedTuple
+
+from msgspec.structs import replace
 
 from ....adts.log import Value
 from ....adts.types.catalogue import is_object_name
 from ....api_specs.limits import NAME_CHARS_MAX
-from ....api_specs.outboxes import Record, outbox_named
+from ....api_specs.messages import Collect, Window
+from ....api_specs.outboxes import Outbox, Record, outbox_named
 from ....api_specs.values import check_value
-from ..core.rounds import Event, Task
+from ....timestamps.ballot import Ballot
+from ....timestamps.timestamp import ZERO, Timestamp
+from ..core.log_cache import LogCache, shown_together
+from ..core.rounds import Event, Gathering, Task
 from ..core.values import AT_ONCE, Enqueue, Failed
+from ..decisions.pending import CommandResult
+from ..decisions.read_window import CELL_ROWS
 from .blind import Blind
-from .context import Machine, OperationFailed, OutcomeSteps, looking
+from .context import Machine, OperationFailed, OutcomeSteps, looking, pause
+from .observe import is_whole
 
 NOT_SENT: Final = Failed("unavailable", "the deadline passed before anything was sent", definite=True)
 PATIENCE_S: Final = 0.5
@@ -89,6 +99,89 @@ def ask_all_clocks(queue: str, task: Task, machine: Machine) -> Generator[float,
     everyone = machine.choice_of(queue).votes.keys()
     until_s = min(task.now.mono_s + PATIENCE_S, (task.now.mono_s + task.deadline_s) / 2)
     yield from round_.wait(lambda: round_.replies.keys() | round_.troubles.keys() >= everyone, until_s)
+
+
+class _Looked(NamedTuple):
+    """What a look at all outboxes showed, by replica: of each empty one what changes whenever an item passes through it; why others are not known to
+    be empty; and up to where each has been relayed."""
+
+    empty: Mapping[str, tuple[Ballot, Timestamp]] = {}
+    others: Mapping[str, str] = {}
+    horizons: Mapping[str, Timestamp] = {}
+
+
+def certainly_empty(
+    queue: str, again: Callable[[], Generator[float, Event, CommandResult]], task: Task, machine: Machine
+) -> Generator[float, Event, CommandResult]:
+    """The verdict that finds nothing, at a moment at which nothing waits in any outbox either; or one of these that finds some items `again`.
+
+    An item is in the queue before its outbox lets go of it. Between two looks that find all outboxes empty, and as they were, no item passed
+    through one. So where the queue is empty in between, it is so together with all outboxes (a double collect, as for `items`).
+    """
+    before = yield from _look(queue, _Looked(), task, machine)
+    for looked in count(1):
+        try:
+            verdict = yield from again()
+        except OperationFailed as failure:
+            if before.others and task.is_late and failure.outcome.definite:
+                raise OperationFailed(_not_known(queue, before)) from None
+            raise
+        if verdict.result:
+            return verdict
+        after = yield from _look(queue, before, task, machine)
+        if _agree(before, after):
+            return replace(verdict, answered=verdict.answered | after.empty.keys())
+        machine.count("outboxes looked at again")
+        until_s = task.now.mono_s + (machine.pacing.pause_s(looked) if after.others else 0.0)
+        if until_s >= task.deadline_s or machine.pacing.is_hurried or task.is_left:
+            raise OperationFailed(_not_known(queue, after))
+        yield from pause(task, until_s)
+        before = after
+    raise AssertionError("there is no last look")
+
+
+def _agree(before: _Looked, after: _Looked) -> bool:
+    """Whether all outboxes were empty from one look to the other."""
+    return not after.others and after.empty == before.empty
+
+
+def _look(queue: str, before: _Looked, task: Task, machine: Machine) -> Generator[float, Event, _Looked]:
+    """Ask each replica for its outbox, above what it had relayed by the look before: nobody may have told it that this is decided."""
+    votes = machine.choice_of(queue).votes
+
+    def request_to(replica: str) -> Collect:
+        window = Window(before.horizons.get(replica, ZERO), limit=CELL_ROWS, payload=False)
+        return Collect(Outbox(queue, replica).name, window=window)
+
+    round_ = Gathering(task, request_to, votes)
+    until_s = min(task.now.mono_s + PATIENCE_S, (task.now.mono_s + task.deadline_s) / 2)
+    yield from round_.wait(lambda: round_.replies.keys() | round_.troubles.keys() >= votes.keys(), until_s)
+    others = {each: round_.troubles.get(each, "no answer") for each in votes if each not in round_.replies}
+    empty, horizons = dict[str, tuple[Ballot, Timestamp]](), dict[str, Timestamp]()
+    for replica, reply in round_.replies.items():
+        shown = shown_together(Outbox(queue, replica).name, {replica: 1}, {replica: reply})
+        horizons[replica] = shown.summary.horizon
+        if (
+            is_whole(reply)
+            and _is_empty(shown)
+            and shown.summary.horizon >= before.horizons.get(replica, ZERO)
+        ):
+            empty[replica] = reply.status.accepted, reply.status.floor
+        else:
+            others[replica] = "items wait in its outbox"
+    return _Looked(empty, others, horizons)
+
+
+def _is_empty(outbox: LogCache) -> bool:
+    """Whether nothing waits in it, nor is being relayed. Its replica alone is a quorum."""
+    return not (outbox.has_entries or outbox.summary.adopted or outbox.summary.leases)
+
+
+def _not_known(queue: str, looked: _Looked) -> Failed:
+    """How it ends where the queue is empty, and perhaps not its outboxes."""
+    whys = "; ".join(f"{replica} ({why})" for replica, why in sorted(looked.others.items()))
+    detail = f"nothing is in {queue}, but items may wait in outboxes: {whys or 'they change all the time'}"
+    return Failed("unavailable", detail, definite=True, answered=frozenset(looked.horizons))
 
 
 def _all(failures: Sequence[Failed]) -> Failed:

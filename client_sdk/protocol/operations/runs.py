@@ -4,6 +4,7 @@ Blind ones are in `blind`, observing ones in `observe`; deciding ones are comman
 """
 
 from collections.abc import Callable, Generator, Mapping
+from functools import partial
 from itertools import count
 from typing import Any, Final
 
@@ -45,7 +46,7 @@ from ..decisions.idempotency import decision_id
 from ..decisions.lease_table import ClearCommand
 from ..decisions.pending import CommandResult
 from ..decisions.transitions import RepairCommand
-from . import everywhere, observe, own_calls, queue_looks
+from . import everywhere, observe, outboxes, own_calls, queue_looks
 from .blind import Blind, done_as
 from .context import Machine, OperationFailed, OutcomeSteps, decide, pause
 from .enqueue_round import enqueue
@@ -119,9 +120,19 @@ def _decide_some(
     operation: Dequeue | Acquire, command: DequeueCommand | AcquireCommand, task: Task, machine: Machine
 ) -> Generator[float, Event, CommandResult]:
     """The verdict that gives some items, or the last one when the time to wait is over."""
-    until_s = min(task.now.mono_s + operation.wait_s, task.deadline_s)
+    again = partial(decide, operation.object, command, task, machine)
+    verdict = yield from _repeated(again, operation.wait_s, task, machine)
+    if verdict.result or not machine.has_exact_empty(operation.object):
+        return verdict
+    return (yield from outboxes.certainly_empty(operation.object, again, task, machine))
+
+
+def _repeated(
+    again: Callable[[], Generator[float, Event, CommandResult]], wait_s: float, task: Task, machine: Machine
+) -> Generator[float, Event, CommandResult]:
+    until_s = min(task.now.mono_s + wait_s, task.deadline_s)
     for looked in count(1):
-        verdict = yield from decide(operation.object, command, task, machine)
+        verdict = yield from again()
         if verdict.result or task.now.mono_s >= until_s or machine.pacing.is_hurried or task.is_left:
             return verdict
         yield from pause(task, min(task.now.mono_s + machine.pacing.pause_s(looked), until_s))

@@ -6,8 +6,11 @@ from msgspec.structs import replace
 
 from quorate.adts.log import Leased
 from quorate.api_specs.outboxes import Outbox
+from quorate.client_sdk.protocol.core.log_cache import LogCache
 from quorate.client_sdk.protocol.core.rounds import Event
 from quorate.client_sdk.protocol.core.values import Enqueue, Outcome
+from quorate.client_sdk.protocol.front_end import FrontEnd
+from quorate.client_sdk.protocol.operations import outboxes
 from quorate.client_sdk.protocol.operations.blind import Attempt, Blind
 from quorate.replica.protocol import relay
 from quorate.replica.protocol.relay import Open, Steps
@@ -83,3 +86,27 @@ def repeat_old_keys() -> Planting:
 def insist_on_one_key() -> Planting:
     """An item whose key is too old to tell is tried again under the same one."""
     return patched(relay, KEYS_MAX=1)
+
+
+def ask_no_outbox() -> Planting:
+    """A queue counts as empty though items may wait in its outboxes."""
+    return patched(FrontEnd, has_exact_empty=lambda _self, _name: False)
+
+
+def look_at_outboxes_only_afterwards() -> Planting:
+    """A queue counts as empty if a look after that decision finds its outboxes empty, though an item may have passed through one meanwhile."""
+    return patched(outboxes, _agree=lambda _, after: not after.others)
+
+
+def look_at_outboxes_only_before() -> Planting:
+    """A queue counts as empty if a look before that decision found its outboxes empty, though an item may have come to one meanwhile."""
+    return patched(outboxes, _agree=lambda before, _: len(before.empty) == len(before.horizons) > 0)
+
+
+def overlook_what_is_being_relayed() -> Planting:
+    """An outbox counts as empty though its relay is at work on an item."""
+
+    def is_empty(outbox: LogCache) -> bool:
+        return not (outbox.has_entries or outbox.summary.adopted)
+
+    return patched(outboxes, _is_empty=is_empty)

@@ -13,6 +13,7 @@ from quorate.client_sdk import Client, OutcomeUnknown, Unavailable, connect
 from tests.system.harness import Clusters, answered, until_now
 
 RULES: Final = (ChoiceRule("queue/mail", outbox=True),)
+EXACT: Final = (ChoiceRule("queue/mail", outbox=True, exact_empty=True),)
 ITEMS: Final = 100
 """More than are relayed together."""
 
@@ -63,3 +64,27 @@ def test_one_replica_takes_what_all_deliver_once_each(clusters: Clusters) -> Non
         expected = Counter([*range(ITEMS), "many 0", "many 1", "by REST"])
         assert Counter(taken(client, expected.total())) == expected
         until_now(lambda: client.queue("mail@r1").size() == 0, "the outbox is empty")
+
+
+@pytest.mark.slow
+def test_with_exact_empty_who_enqueued_finds_it_and_nothing_only_while_all_replicas_say_so(
+    clusters: Clusters,
+) -> None:
+    cluster: LocalCluster = clusters.start(rules=EXACT)
+    with connect(cluster.document) as client:
+        queue = client.queue("mail")
+        for number in range(ITEMS):
+            queue.enqueue(number)
+            assert queue.dequeue() == number
+            if number % 10 == 0:
+                assert queue.dequeue() is None
+        cluster.kill("r3")
+        queue.enqueue("once more")
+        assert queue.dequeue() == "once more"
+        with pytest.raises(
+            Unavailable, match=r"nothing is in queue/mail, but items may wait in outboxes: .*r3 \("
+        ):
+            queue.dequeue(deadline_s=1)
+        cluster.launch("r3")
+        cluster.ready()
+        assert answered(queue.dequeue) is None

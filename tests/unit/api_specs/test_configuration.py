@@ -146,6 +146,15 @@ def test_what_only_observes_may_read_others_for_nothing_rests_on_it() -> None:
     assert told(atomic, eventual) == told(eventual, atomic) == ""
 
 
+def test_whether_empty_answers_are_exact_may_be_edited() -> None:
+    """No store depends on it."""
+    exact = document(ChoiceRule("queue/*", outbox=True, exact_empty=True))
+    assert (
+        configuration_of(exact).text()
+        == configuration_of(document(ChoiceRule("queue/*", outbox=True))).text()
+    )
+
+
 def test_what_is_noted_without_outboxes_is_what_was_noted_before_there_were_any() -> None:
     assert "outbox" not in configuration_of(document(ChoiceRule("queue/*"))).text()
     assert '"outbox":true' in configuration_of(document(ChoiceRule("queue/*", outbox=True))).text()

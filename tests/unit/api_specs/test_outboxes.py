@@ -102,6 +102,45 @@ def test_the_rule_of_an_outbox_is_that_of_its_queue() -> None:
     assert found.judged_as("queue/other") == "queue"
 
 
+def test_one_that_is_empty_only_if_its_outboxes_are_is_a_semiqueue() -> None:
+    found = document(MAIL + "exact_empty = true\n")
+    assert found.judged_as("queue/mail") == "semiqueue"
+    assert found.judged_as("queue/other") == "queue"
+    assert b"exact_empty" not in msgspec.json.encode(document())
+    assert from_json(msgspec.json.decode(msgspec.json.encode(found))) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (MAIL + "exact_empty = false\n", r"\(queue/mail\*\): exact_empty = false: leave it out"),
+        (
+            HEAD + '[[choices]]\nobjects = "queue/*"\nexact_empty = true\n',
+            r"1 \(queue/\*\): exact_empty = true is for queues with outbox = true: the others are always exact; leave it out",
+        ),
+    ],
+)
+def test_exactness_is_given_with_outboxes_or_left_out(text: str, words: str) -> None:
+    with pytest.raises(BadCluster, match=words):
+        document(text)
+
+
+def test_all_replicas_are_needed_to_know_that_outboxes_are_empty() -> None:
+    exact, plain = document(MAIL + "exact_empty = true\n"), document()
+    for voting in (("r1", "r2"), ("r1", "r2", "r3")):
+        held = {each.event_class: each for each in classes_held(exact, voting) if each.rule == 1}
+        assert held["Enq/Ok"].is_held
+        assert held["Deq/Ok"].is_held
+        assert held["Deq/Empty"].is_held == (len(voting) == 3)
+        assert all(each.is_held for each in classes_held(plain, voting))
+    lacking = next(each for each in classes_held(exact, ("r1", "r2")) if not each.is_held)
+    assert (lacking.event_class, lacking.lacks) == ("Deq/Empty", "2 of 3 needed replicas answer")
+    without_quorum = [
+        each.event_class for each in classes_held(exact, ("r1",)) if each.rule == 1 and each.is_held
+    ]
+    assert without_quorum == ["Enq/Ok"]
+
+
 @pytest.mark.parametrize("objects", ["*", "register/*", "dictionary/d"])
 def test_outboxes_are_for_queues(objects: str) -> None:
     with pytest.raises(

@@ -469,6 +469,17 @@ def test_a_queue_with_outboxes_is_judged_as_an_eventual_queue(tmp_path: Path) ->
     assert quorate_here("check", history, "--type", "semiqueue").returncode == 1, "it may not miss an item"
     assert quorate_here("check", history).returncode == 1
     assert quorate_here("check", twice, *with_cluster).returncode == 1
+    exact = rule.replace("outbox = true\n", "outbox = true\nexact_empty = true\n")
+    (tmp_path / "c.toml").write_text(text.replace("[[choices]]", f"{exact}[[choices]]", 1))
+    assert quorate_here("check", history, *with_cluster).returncode == 1, "it was not empty"
+    taken = written(tmp_path / "s.jsonl", calls("queue/mail", *ends[::2], ("dequeue", None, None)))
+    told = quorate_here("check", taken, *with_cluster)
+    assert told.stdout == (
+        "queue/mail was judged as a semiqueue: any order is right, but finding nothing only where nothing waits.\n"
+        "Linearizable: 3 calls on 1 object.\n"
+    )
+    told = quorate_here("check", taken, *with_cluster, "--json")
+    assert json.loads(told.stdout)["judged_as"] == {"queue/mail": "semiqueue"}
 
 
 def test_code_of_ones_own_that_fails_is_told(tmp_path: Path) -> None:

@@ -52,6 +52,7 @@ def test_rules_stand_above_the_majorities() -> None:
 @pytest.mark.parametrize(
     "rule",
     [
+        ChoiceRule("queue/a", outbox=True, exact_empty=True, initials={"Deq": "r1*r2"}),
         ChoiceRule("queue/a", outbox=True, consistency="eventual", initials={"Deq": "r1*r2 + r3"}),
         ChoiceRule("queue/a", initials={"Deq": "r1*r2 + r3"}, finals={"Enq/Ok": "(r1 + r2)*r3"}),
         ChoiceRule("queue/a", finals={"Deq/Ok": "r1", "Enq/Ok": "r1 + r2"}, ordering="quorum", collect=False),

@@ -309,6 +309,9 @@ def test_a_rule_with_outboxes_says_what_a_dequeue_may_miss() -> None:
     (check,) = consistency_checks(document, Path())
     assert check.what == "outboxes of queue/mail"
     assert "a dequeue may find nothing though it waits" in check.found
+    exact = ClusterDocument("c", replicas, (ChoiceRule("queue/mail", outbox=True, exact_empty=True),))
+    (check,) = consistency_checks(exact, Path())
+    assert "told that the queue is empty only while all replicas answer" in check.found
 
 
 def test_a_rule_that_keeps_the_quorums_of_what_observes_is_told() -> None:

@@ -228,10 +228,13 @@ def test_there_is_no_rule_where_the_service_keeps_no_such_objects(words: Sequenc
     assert "--toml: the service keeps objects of the types queue, register, dictionary" in done.stderr
 
 
-def test_for_an_eventual_queue_it_says_how_the_service_keeps_one() -> None:
-    done = quorate_here("quorums", "choices", "eventual-queue", "--toml")
-    assert done.returncode == 2
-    assert "--toml: give a queue outbox = true, and quorums of a queue for its relay" in done.stderr
+def test_for_an_unordered_queue_it_says_how_the_service_keeps_one() -> None:
+    for adt, exact in (("eventual-queue", ""), ("semiqueue", " and exact_empty = true")):
+        done = quorate_here("quorums", "choices", adt, "--toml")
+        assert done.returncode == 2
+        assert (
+            f"--toml: give a queue outbox = true{exact}, and quorums of a queue for its relay" in done.stderr
+        )
 
 
 BAD: list[tuple[Sequence[str], str]] = [

@@ -219,6 +219,10 @@ class Stage(TimeNow):
         """See Machine."""
         return self.document.outbox(name) is not None
 
+    def has_exact_empty(self, name: str) -> bool:
+        """See Machine."""
+        return self.document.rule_of(name).has_exact_empty and not self.is_outbox(name)
+
     def stamp_for(self, cache: LogCache) -> Timestamp:
         """See Machine."""
         cache.given = self._time.stamp(self._now, cache.latest, cache.given)

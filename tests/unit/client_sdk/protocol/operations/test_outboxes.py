@@ -4,14 +4,26 @@ from typing import Final
 
 import pytest
 
-from quorate.adts.log import Entry, Value
+from quorate.adts.log import Entry, Leased, Summary, Value
 from quorate.adts.times import digest_in
 from quorate.api_specs.cluster import ChoiceRule, ClockSettings
 from quorate.api_specs.limits import DEFAULTS, Limits
-from quorate.api_specs.messages import Append, Appended, Collect, Held, Reserved, Status
+from quorate.api_specs.messages import (
+    Append,
+    Appended,
+    Collect,
+    Collected,
+    Held,
+    Reserved,
+    Row,
+    Status,
+    Window,
+)
 from quorate.api_specs.outboxes import Record, record_of
 from quorate.client_sdk.protocol.core.rounds import Task
 from quorate.client_sdk.protocol.core.values import (
+    Acquire,
+    Dequeue,
     Done,
     Enqueue,
     Failed,
@@ -20,13 +32,23 @@ from quorate.client_sdk.protocol.core.values import (
     Spans,
     Unanswered,
 )
+from quorate.client_sdk.protocol.decisions.read_window import CELL_ROWS
 from quorate.client_sdk.protocol.decisions.transitions import RecoverCommand
 from quorate.client_sdk.protocol.operations.enqueue_round import EnqueueRound
 from quorate.client_sdk.protocol.operations.outboxes import PATIENCE_S
 from quorate.client_sdk.protocol.operations.runs import run
 from quorate.client_sdk.protocol.operations.shared_round import Alone
 from quorate.timestamps.timestamp import ZERO
-from tests.unit.client_sdk.protocol.stage import DEADLINE_S, START_US, Stage, at, shown
+from tests.unit.client_sdk.protocol.stage import (
+    DEADLINE_S,
+    REPLICAS,
+    START_US,
+    Stage,
+    at,
+    ballot,
+    entry,
+    shown,
+)
 
 QUEUE: Final = "queue/mail"
 KEPT: Final = ChoiceRule("queue/mail*", outbox=True)
@@ -265,3 +287,190 @@ def test_who_stood_still_beyond_its_deadline_sends_nothing_more() -> None:
     assert enqueuing.result.reason == "unknown"
     assert {send.replica for send in enqueuing.sends} == {"r1"}
     assert {entry for send in enqueuing.sends for entry in getattr(send.request, "entries", ())} == {record}
+
+
+EXACT: Final = ChoiceRule("queue/mail*", outbox=True, exact_empty=True)
+NOTHING: Final = shown()
+
+
+class Emptied(Stage):
+    """A dequeue whose decision finds nothing; or another operation that does."""
+
+    def __init__(self, operation: Operation | None = None, rule: ChoiceRule = EXACT) -> None:
+        super().__init__(rule)
+        self.play(run(operation or Dequeue(QUEUE), self.task, self))
+        self.decide(())
+
+    def look(self, **replies: Collected) -> None:
+        """All replicas tell of their outboxes; nothing is there but where it is given."""
+        for replica in REPLICAS:
+            assert self.open_to(replica).object == f"{QUEUE}@{replica}"
+            self.answer(replica, replies.get(replica, NOTHING))
+
+
+def relayed(us: int, *rows: Row, **more: object) -> Collected:
+    """What an outbox shows whose items up to that time were relayed, by a decision of then."""
+    summary = Summary(horizon=at(us), **more)  # type: ignore[arg-type]
+    return Collected(Status(accepted=ballot(us)), summary=summary, rows=rows)
+
+
+@pytest.mark.parametrize("operation", [Dequeue(QUEUE), Acquire(QUEUE, 1, 5.0)])
+def test_nothing_is_found_between_two_looks_that_find_no_item_in_any_outbox(operation: Operation) -> None:
+    emptied = Emptied(operation)
+    emptied.look(r1=relayed(5), r3=relayed(9))
+    assert emptied.waiting == set()
+    emptied.decide(())
+    emptied.look(r1=relayed(5), r3=relayed(9))
+    assert isinstance(emptied.result, Done)
+    assert emptied.result.result == ()
+    assert emptied.result.answered == {"r1", "r2", "r3"}
+    assert emptied.counted["outboxes looked at again"] == 0
+
+
+@pytest.mark.parametrize("name", ["queue/other", "queue/mail@r1"])
+def test_other_queues_are_empty_by_a_decision(name: str) -> None:
+    assert Emptied(Dequeue(name)).is_over
+    assert Emptied(Dequeue(name), KEPT).is_over
+    assert Emptied(Dequeue(QUEUE), KEPT).is_over
+
+
+def test_what_is_found_meanwhile_is_given() -> None:
+    emptied = Emptied()
+    emptied.look()
+    emptied.decide((entry(3),))
+    assert emptied.result.result == (Value("3"),)
+    assert emptied.sends[3:] == []
+
+
+WAITING: Final = [
+    relayed(5, Row(entry(7))),
+    Collected(Status(), rows=(Row(entry(7)),)),
+    relayed(5, adopted=(entry(3),)),
+    relayed(5, leases=(Leased(entry(4), START_US, 1, is_held=True),)),
+    Collected(Status(), more=True),
+    Collected(Status(), upto=at(5)),
+]
+
+
+@pytest.mark.parametrize("shows", WAITING)
+@pytest.mark.parametrize("is_first", [True, False])
+def test_where_an_item_may_wait_in_an_outbox_it_goes_on(shows: Collected, is_first: bool) -> None:
+    emptied = Emptied()
+    emptied.look(**({"r2": shows} if is_first else {}))
+    emptied.decide(())
+    emptied.look(**({} if is_first else {"r2": shows}))
+    assert not emptied.is_over
+    assert emptied.counted["outboxes looked at again"] == 1
+    emptied.sleep(0.1)
+    emptied.decide((entry(7),))
+    assert emptied.result.result == (Value("7"),)
+
+
+def test_an_item_that_passed_through_an_outbox_between_the_looks_may_wait_in_the_queue() -> None:
+    emptied = Emptied()
+    emptied.look(r2=relayed(5))
+    emptied.decide(())
+    emptied.look(r2=relayed(6))
+    assert [type(asked.command).__name__ for asked in emptied.commands] == ["DequeueCommand"], (
+        "without a pause"
+    )
+    emptied.decide(())
+    emptied.look(r2=relayed(6))
+    assert emptied.result.event_class == "Deq/Empty"
+
+
+def test_an_outbox_that_was_forgotten_between_the_looks_is_another_one() -> None:
+    emptied = Emptied()
+    emptied.look()
+    emptied.decide(())
+    emptied.look(r2=Collected(Status(floor=at(9))))
+    assert not emptied.is_over
+
+
+def test_a_look_leaves_out_what_was_relayed_before_whoever_was_told_so() -> None:
+    """A replica shows its log above the decision that it was told of."""
+    emptied = Emptied()
+    assert emptied.open_to("r2") == Collect("queue/mail@r2", window=Window(limit=CELL_ROWS, payload=False))
+    old = tuple(Row(entry(us)) for us in range(CELL_ROWS))
+    emptied.look(
+        r2=Collected(Status(accepted=ballot(9)), summary=Summary(horizon=at(9)), rows=old, more=True)
+    )
+    emptied.decide(())
+    assert emptied.open_to("r2").window == Window(at(9), limit=CELL_ROWS, payload=False)
+    assert emptied.open_to("r1").window == Window(limit=CELL_ROWS, payload=False)
+    emptied.look(r2=relayed(9))
+    emptied.sleep(0.1)
+    emptied.decide(())
+    emptied.look(r2=relayed(9))
+    assert emptied.result.event_class == "Deq/Empty"
+
+
+def test_a_store_that_is_behind_what_it_showed_is_not_empty() -> None:
+    """It may hold items in the part that was not asked for."""
+    emptied = Emptied()
+    emptied.look(r2=relayed(9))
+    emptied.decide(())
+    emptied.look()
+    emptied.sleep(0.1)
+    emptied.decide(())
+    emptied.look()
+    assert not emptied.is_over
+    emptied.decide(())
+    assert emptied.open_to("r2").window.after == ZERO
+    emptied.look()
+    assert emptied.result.event_class == "Deq/Empty"
+
+
+def test_without_one_replica_nobody_knows_and_it_says_who_is_missing() -> None:
+    emptied = Emptied()
+    for _ in range(2000):
+        if emptied.is_over:
+            break
+        for replica in emptied.waiting - {"r3"}:
+            emptied.answer(replica, NOTHING)
+        if emptied.commands:
+            emptied.decide(())
+        else:
+            emptied.sleep(0.01)
+    assert emptied.result == Failed(
+        "unavailable",
+        "nothing is in queue/mail, but items may wait in outboxes: r3 (no answer)",
+        definite=True,
+        answered=frozenset({"r1", "r2"}),
+    )
+
+
+def test_it_says_so_too_where_the_last_decision_comes_too_late() -> None:
+    emptied = Emptied()
+    emptied.look(r2=WAITING[0])
+    emptied.sleep(DEADLINE_S)
+    assert isinstance(emptied.result, Failed)
+    assert "items may wait in outboxes: r2 (items wait in its outbox)" in emptied.result.detail
+
+
+def test_one_that_may_have_taken_items_does_not_say_that_there_are_none() -> None:
+    emptied = Emptied()
+    emptied.look(r2=WAITING[0])
+    emptied.commands[0].is_proposed = True
+    emptied.sleep(DEADLINE_S)
+    assert isinstance(emptied.result, Failed)
+    assert (emptied.result.reason, emptied.result.definite) == ("unknown", False)
+
+
+def test_one_that_cannot_be_reached_is_not_waited_for() -> None:
+    emptied = Emptied()
+    emptied.answer("r1", NOTHING)
+    emptied.answer("r2", NOTHING)
+    assert emptied.commands == []
+    emptied.answer("r3", Unanswered("connection refused", definite=True))
+    assert len(emptied.commands) == 1
+
+
+def test_a_front_end_that_is_closed_does_not_wait_for_it() -> None:
+    emptied = Emptied()
+    emptied.pacing.is_hurried = True
+    emptied.look(r2=WAITING[0])
+    emptied.decide(())
+    emptied.look(r2=WAITING[0])
+    assert isinstance(emptied.result, Failed)
+    assert "r2 (items wait in its outbox)" in emptied.result.detail
