@@ -437,7 +437,7 @@ PLANTS: Final = (
         "outboxes-asked-afterwards", outboxes.look_at_outboxes_only_afterwards, ("linearizable",), first=70
     ),
     in_outboxes("relayed-items-overlooked", outboxes.overlook_what_is_being_relayed, ("linearizable",)),
-    in_outboxes("outbox-not-found-again", outboxes.find_nothing_from_before, ("lost",)),
+    in_outboxes("outbox-not-found-again", outboxes.find_nothing_from_before, ("lost", "answers")),
     Plant("entries-unrepaired", weak.repair_no_entries, ("done is known",), 10, worlds="weak", first=70),
     Plant("decisions-unrepaired", weak.repair_no_decisions, ("done is known",), 10, worlds="weak", first=70),
     Plant("repaired-unasked", weak.tell_what_one_accepted, ("decided",), 10, worlds="varied", first=30),
