@@ -156,7 +156,7 @@ def _look(queue: str, before: _Looked, task: Task, machine: Machine) -> Generato
     round_ = Gathering(task, request_to, votes)
     until_s = min(task.now.mono_s + PATIENCE_S, (task.now.mono_s + task.deadline_s) / 2)
     yield from round_.wait(lambda: round_.replies.keys() | round_.troubles.keys() >= votes.keys(), until_s)
-    others = {each: round_.troubles.get(each, "no answer") for each in votes if each not in round_.replies}
+    others = {each: _trouble(each, round_) for each in votes if each not in round_.replies}
     empty, horizons = dict[str, tuple[Ballot, Timestamp]](), dict[str, Timestamp]()
     for replica, reply in round_.replies.items():
         shown = shown_together(Outbox(queue, replica).name, {replica: 1}, {replica: reply})
@@ -170,6 +170,10 @@ def _look(queue: str, before: _Looked, task: Task, machine: Machine) -> Generato
         else:
             others[replica] = "items wait in its outbox"
     return _Looked(empty, others, horizons)
+
+
+def _trouble(replica: str, round_: Gathering) -> str:
+    return round_.troubles.get(replica, "no answer").rpartition(f"{replica}: ")[2]
 
 
 def _is_empty(outbox: LogCache) -> bool:

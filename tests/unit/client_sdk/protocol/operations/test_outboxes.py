@@ -464,6 +464,11 @@ def test_one_that_cannot_be_reached_is_not_waited_for() -> None:
     assert emptied.commands == []
     emptied.answer("r3", Unanswered("connection refused", definite=True))
     assert len(emptied.commands) == 1
+    emptied.pacing.is_hurried = True
+    emptied.decide(())
+    emptied.answer_all(NOTHING, "r1", "r2")
+    emptied.answer("r3", Unanswered("r3: r3: connection refused", definite=True))
+    assert emptied.result.detail.endswith("outboxes: r3 (connection refused)")
 
 
 def test_a_front_end_that_is_closed_does_not_wait_for_it() -> None:
