@@ -402,7 +402,7 @@ def _check_rule(document: ClusterDocument, number: int, rule: ChoiceRule) -> Non
         raise BadCluster(f"[[choices]] {number} ({rule.objects}): exact_empty = false: leave it out")
     if rule.has_exact_empty and not rule.has_outboxes:
         raise BadCluster(
-            f"[[choices]] {number} ({rule.objects}): exact_empty = true is for queues with outbox = true: the others are always exact; leave it out"
+            f"[[choices]] {number} ({rule.objects}): exact_empty = true is for queues with outbox = true; an empty answer of any other is exact: leave it out"
         )
     for name in adts:
         try:

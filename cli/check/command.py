@@ -36,8 +36,8 @@ from .words import Unjudged, calls_of
 MISSED_SHOWN: Final = 5
 """Answers about one object."""
 _UNORDERED: Final = {
-    EventualQueue.name: "an eventual queue: any order is right, and so is finding nothing.",
-    Semiqueue.name: "a semiqueue: any order is right, but finding nothing only where nothing waits.",
+    EventualQueue.name: "an eventual queue: any order is right, and so is finding nothing. peek and size are not judged.",
+    Semiqueue.name: "a semiqueue: any order is right, but finding nothing only where nothing waits. peek and size are not judged.",
 }
 
 

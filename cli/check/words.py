@@ -47,7 +47,7 @@ def calls_of(specification: Specification, operations: Sequence[Recorded]) -> li
     is_null_there = any(operation.f == "enqueue" and operation.value == b"null" for operation in operations)
     calls = []
     for operation in operations:
-        if operation.f == "repair":
+        if operation.f == "repair" or (words is _TRANSPORT and operation.f in _LOOKS):
             continue
         translate = words.get(operation.f)
         where = f"line {operation.number}: {operation.f} of {operation.object}"
@@ -144,6 +144,8 @@ def _named(translate: Callable[[str, Recorded, bool], _Told], name: str) -> _Tra
     return lambda operation, is_null_there: translate(name, operation, is_null_there)
 
 
+_LOOKS: Final = frozenset({"peek", "size"})
+"""They change nothing, and a queue without order says nothing of them."""
 _TRANSPORT: Final[Mapping[str, _Translate]] = {"enqueue": _enqueue, "dequeue": _named(_taken, "Deq")}
 _WORDS: Final[Mapping[str, Mapping[str, _Translate]]] = {
     "queue": {**_TRANSPORT, "peek": _named(_taken, "Peek"), "size": _size},
@@ -190,7 +192,8 @@ def _by_name(specification: Specification, operation: Recorded) -> _Told:
     names: Collection[str] = specification.arguments.keys()
     if operation.f not in names:
         known = ", ".join([*_WORDS.get(specification.name, ()), *names])
-        raise Usage(f"{where}: a {specification.name} has no operation {operation.f!r}: use {known}")
+        article = "an" if specification.name[0] in "aeiou" else "a"
+        raise Usage(f"{where}: {article} {specification.name} has no operation {operation.f!r}: use {known}")
     freeze = _freezing(specification)
     args = _each(msgspec.json.decode(operation.value), freeze)
     wanted = list(specification.arguments[operation.f])

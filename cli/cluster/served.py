@@ -16,8 +16,8 @@ HEALTH_PATH = "/v1/health/quorums"
 
 
 class RuleServed(Struct, frozen=True):
-    """The operations on the objects of one type that a rule is in force for. `lacking` has those that find no quorum, and says
-    of each what is missing."""
+    """The operations on the objects of one type that a rule is in force for. `lacking` has those that find no quorum, or single outcomes of
+    others that do not, and says of each what is missing."""
 
     rule: int
     objects: str
@@ -46,9 +46,13 @@ def served_by(document: ClusterDocument, ready: Collection[str]) -> list[RuleSer
 
 
 def _rule_served(rule: int, objects: str, classes: Iterable[ClassHeld]) -> RuleServed:
-    lacks: dict[str, str] = {}
+    lacks: dict[str, dict[str, str]] = {}
     for each in classes:
-        name = operation_of(each.event_class)
-        lacks[name] = lacks.get(name) or each.lacks
-    served = tuple(name for name, lack in lacks.items() if not lack)
-    return RuleServed(rule, objects, served, {name: lack for name, lack in lacks.items() if lack})
+        lacks.setdefault(operation_of(each.event_class), {})[each.event_class] = each.lacks
+    served = tuple(name for name, by_class in lacks.items() if not all(by_class.values()))
+    lacking: dict[str, str] = {}
+    for name, by_class in lacks.items():
+        for event_class, lack in by_class.items():
+            if lack:
+                lacking.setdefault(event_class if name in served else name, lack)
+    return RuleServed(rule, objects, served, lacking)

@@ -28,6 +28,7 @@ from .context import Machine, OperationFailed, OutcomeSteps, looking, pause
 from .observe import is_whole
 
 NOT_SENT: Final = Failed("unavailable", "the deadline passed before anything was sent", definite=True)
+SILENT: Final = "no answer"
 PATIENCE_S: Final = 0.5
 """How long a replica is waited for before another one is asked as well."""
 
@@ -124,7 +125,7 @@ def certainly_empty(
             verdict = yield from again()
         except OperationFailed as failure:
             if before.others and task.is_late and failure.outcome.definite:
-                raise OperationFailed(_not_known(queue, before)) from None
+                raise OperationFailed(_not_known(queue, before, before)) from None
             raise
         if verdict.result:
             return verdict
@@ -134,7 +135,7 @@ def certainly_empty(
         machine.count("outboxes looked at again")
         until_s = task.now.mono_s + (machine.pacing.pause_s(looked) if after.others else 0.0)
         if until_s >= task.deadline_s or machine.pacing.is_hurried or task.is_left:
-            raise OperationFailed(_not_known(queue, after))
+            raise OperationFailed(_not_known(queue, before, after))
         yield from pause(task, until_s)
         before = after
     raise AssertionError("there is no last look")
@@ -173,7 +174,7 @@ def _look(queue: str, before: _Looked, task: Task, machine: Machine) -> Generato
 
 
 def _trouble(replica: str, round_: Gathering) -> str:
-    return round_.troubles.get(replica, "no answer").rpartition(f"{replica}: ")[2]
+    return round_.troubles.get(replica, SILENT).rpartition(f"{replica}: ")[2]
 
 
 def _is_empty(outbox: LogCache) -> bool:
@@ -181,11 +182,18 @@ def _is_empty(outbox: LogCache) -> bool:
     return not (outbox.has_entries or outbox.summary.adopted or outbox.summary.leases)
 
 
-def _not_known(queue: str, looked: _Looked) -> Failed:
-    """How it ends where the queue is empty, and perhaps not its outboxes."""
-    whys = "; ".join(f"{replica} ({why})" for replica, why in sorted(looked.others.items()))
+def _not_known(queue: str, before: _Looked, after: _Looked) -> Failed:
+    """How it ends where the queue is empty, and perhaps not its outboxes. The deadline may have cut the last look off."""
+    others = {
+        replica: before.others.get(replica, why) if why == SILENT else why
+        for replica, why in after.others.items()
+        if why != SILENT or replica not in before.empty
+    }
+    whys = "; ".join(f"{replica} ({why})" for replica, why in sorted(others.items()))
     detail = f"nothing is in {queue}, but items may wait in outboxes: {whys or 'they change all the time'}"
-    return Failed("unavailable", detail, definite=True, answered=frozenset(looked.horizons))
+    return Failed(
+        "unavailable", detail, definite=True, answered=frozenset(before.horizons.keys() | after.horizons)
+    )
 
 
 def _all(failures: Sequence[Failed]) -> Failed:

@@ -116,7 +116,7 @@ def test_one_that_is_empty_only_if_its_outboxes_are_is_a_semiqueue() -> None:
         (MAIL + "exact_empty = false\n", r"\(queue/mail\*\): exact_empty = false: leave it out"),
         (
             HEAD + '[[choices]]\nobjects = "queue/*"\nexact_empty = true\n',
-            r"1 \(queue/\*\): exact_empty = true is for queues with outbox = true: the others are always exact; leave it out",
+            r"1 \(queue/\*\): exact_empty = true is for queues with outbox = true; an empty answer of any other is exact: leave it out",
         ),
     ],
 )

@@ -440,6 +440,17 @@ def test_without_one_replica_nobody_knows_and_it_says_who_is_missing() -> None:
     )
 
 
+def test_where_the_deadline_cuts_a_look_off_it_goes_by_the_one_before() -> None:
+    emptied = Emptied()
+    emptied.look(r2=WAITING[0])
+    emptied.sleep(DEADLINE_S - 0.001)
+    emptied.decide(())
+    emptied.sleep(0.001)
+    assert isinstance(emptied.result, Failed)
+    assert emptied.result.detail.endswith("outboxes: r2 (items wait in its outbox)")
+    assert emptied.result.answered == {"r1", "r2", "r3"}
+
+
 def test_it_says_so_too_where_the_last_decision_comes_too_late() -> None:
     emptied = Emptied()
     emptied.look(r2=WAITING[0])
