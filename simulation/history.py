@@ -78,6 +78,8 @@ class History:
         self._now_us = now_us
         self.calls: dict[str, list[Call]] = {}
         self.outcomes: dict[str, int] = {}
+        self.failed: set[tuple[type[Operation], str]] = set()
+        """Which operations failed, and how."""
         self._moment = 0
 
     def invoke(self, operation: Operation, who: str) -> list[Call]:
@@ -93,7 +95,7 @@ class History:
     def finish(self, operation: Operation, calls: list[Call], outcome: Outcome) -> None:
         """Note how `operation` ended. Calls that certainly did nothing are struck out."""
         self._moment += 1
-        self._count(outcome)
+        self._count(operation, outcome)
         if isinstance(outcome, Done):
             results = _results(operation, outcome.result)
             for call in calls:
@@ -119,10 +121,11 @@ class History:
             call.invoked, call.invoked_us = began
         self.finish(operation, calls, outcome)
 
-    def _count(self, outcome: Outcome) -> None:
+    def _count(self, operation: Operation, outcome: Outcome) -> None:
         if isinstance(outcome, Failed):
             kind = "definite" if outcome.definite else "indefinite"
             word = f"{outcome.reason} ({kind})"
+            self.failed.add((type(operation), word))
         else:
             word = outcome.event_class
             if outcome.is_weak:

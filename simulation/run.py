@@ -10,10 +10,12 @@ from msgspec.structs import replace
 
 from ..adts.plain_class import PlainClass
 from ..adts.types.catalogue import adt_of
+from ..api_specs.cluster import ClusterDocument
 from ..api_specs.problems import LIMITS
+from ..client_sdk.protocol.core.values import Acquire, Dequeue, Operation
 from ..client_sdk.protocol.decisions import summary_builder
 from .history import NEVER, Call
-from .judging.checkers import check_drained, check_invented, check_object, check_weak
+from .judging.checkers import check_drained, check_empty, check_invented, check_object, check_weak
 from .judging.lease_checkers import check_kept, check_leases, projected
 from .judging.own import Law, check_own
 from .scenarios.faults import NO_FAULTS
@@ -67,12 +69,15 @@ def check_quiet(world: World) -> None:
     # More terms may be decided than are remembered: then nobody can tell of an older one.
     if summary_builder.TERMS_MAX < OPERATIONS:
         expected.add("unknown (indefinite)")
-    # Others' items pass through outboxes all the time, and no two looks agree.
-    if any(each.has_exact_empty for each in what.document.choices):
-        expected.add("unavailable (definite)")
-    failed = {word for word in world.history.outcomes if word.endswith("definite)")} - expected
+    failed = {word for _, word in world.history.failed - _expected_of_exact_empty(what.document)} - expected
     if failed and world.scenario.faults == NO_FAULTS:
         raise Violation(f"without any fault there were outcomes {world.history.outcomes}")
+
+
+def _expected_of_exact_empty(document: ClusterDocument) -> set[tuple[type[Operation], str]]:
+    """Others' items may pass through outboxes all the time, so that no two looks agree."""
+    is_any = any(each.has_exact_empty for each in document.choices)
+    return {(each, "unavailable (definite)") for each in (Dequeue, Acquire)} if is_any else set()
 
 
 def judge(world: World, law: Law | None = None) -> int:
@@ -86,13 +91,10 @@ def judge(world: World, law: Law | None = None) -> int:
                 call.after = None
         calls = [call for call in noted if not call.is_weak]
         is_exact = world.scenario.is_exact
-        if (rule := world.document.rule_of(name)).has_outboxes:
-            (check_drained if world.scenario.leasing is None else check_kept)(name, calls)
+        if world.document.rule_of(name).has_outboxes:
+            given_up += _judge_outboxes(world, name, calls)
             if world.document.limits.retry_window_s < OUTLASTING_S:
-                check_invented(name, calls)
                 continue
-            if rule.has_exact_empty:
-                given_up += check_object(name, projected(_of_semiqueue(calls)), is_exact=False)
             calls, is_exact = _relayed_later(calls), False
         check_weak(name, [call for call in noted if call.is_weak], calls)
         if (drawn := world.scenario.drawn) is not None and adt_of(name) in world.document.own_types:
@@ -113,6 +115,18 @@ def judge(world: World, law: Law | None = None) -> int:
         if adt_of(name) == "queue":
             check_drained(name, calls)
     return given_up
+
+
+def _judge_outboxes(world: World, name: str, calls: Sequence[Call]) -> int:
+    """Check what holds of a queue with outboxes alone; as `judge`."""
+    (check_drained if world.scenario.leasing is None else check_kept)(name, calls)
+    check_invented(name, calls)
+    if not world.document.rule_of(name).has_exact_empty:
+        return 0
+    check_empty(name, calls)
+    if world.document.limits.retry_window_s < OUTLASTING_S:
+        return 0  # Items may come twice.
+    return check_object(name, projected(_of_semiqueue(calls)), is_exact=False)
 
 
 def _relayed_later(calls: Sequence[Call]) -> list[Call]:

@@ -6,14 +6,16 @@ Each check raises Violation with what it saw. Which check may use the order of b
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 from msgspec.structs import replace
 
+from ...adts.log import Leased
 from ...adts.parsing import parsed
 from ...adts.plain_class import Json
 from ...adts.types.catalogue import adt_of
-from ..history import Call
+from ..history import NEVER, Call
+from ..scenarios.leased import is_timed
 from ..violation import Violation
 from .linearizability import (
     Bag,
@@ -135,6 +137,30 @@ def check_invented(name: str, calls: Sequence[Call]) -> None:
     seen = {item for call in calls if call.operation in ("Deq", "Peek") for item in call.results}
     if invented := seen - enqueued:
         raise Violation(f"{name}: nobody enqueued {sorted(invented)}\n{shown(calls)}")
+
+
+def check_empty(name: str, calls: Sequence[Call]) -> None:
+    """Each empty answer has a moment at which no item certainly waits, as each does from the end of its enqueue until a call begins that takes it, or
+    may. Items may come twice; what is due later or expires is left out (a leased queue's are named so)."""
+    taking = [call for call in calls if call.operation in _TAKING]
+    doubtful = min((call.invoked for call in taking if not call.is_known), default=NEVER)
+    taken: dict[Any, int] = {}
+    for call in taking:
+        for result in call.results:
+            item = result.entry.value if isinstance(result, Leased) else result
+            taken[item] = min(call.invoked, taken.get(item, doubtful))
+    waits = [
+        (call.returned, taken.get(call.args[0], doubtful))
+        for call in calls
+        if call.operation == "Enq" and not is_timed(call.args[0])
+    ]
+    for call in taking:
+        moments = range(call.invoked, call.returned if call.is_known and not call.results else call.invoked)
+        if moments and all(any(begin <= each < end for begin, end in waits) for each in moments):
+            raise Violation(f"{name}: {call}: it was empty, though an item waited\n{shown(calls)}")
+
+
+_TAKING: Final = frozenset({"Deq", "Acquire"})
 
 
 def check_drained(name: str, calls: Sequence[Call]) -> None:

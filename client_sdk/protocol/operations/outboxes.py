@@ -28,6 +28,8 @@ from .context import Machine, OperationFailed, OutcomeSteps, looking, pause
 from .observe import is_whole
 
 NOT_SENT: Final = Failed("unavailable", "the deadline passed before anything was sent", definite=True)
+QUICK_LOOKS: Final = 2
+"""Looks without a pause between them, where items only pass through outboxes."""
 SILENT: Final = "no answer"
 PATIENCE_S: Final = 0.5
 """How long a replica is waited for before another one is asked as well."""
@@ -133,8 +135,9 @@ def certainly_empty(
         if _agree(before, after):
             return replace(verdict, answered=verdict.answered | after.empty.keys())
         machine.count("outboxes looked at again")
-        until_s = task.now.mono_s + (machine.pacing.pause_s(looked) if after.others else 0.0)
-        if until_s >= task.deadline_s or machine.pacing.is_hurried or task.is_left:
+        is_quick = looked <= QUICK_LOOKS and not after.others
+        until_s = task.now.mono_s + (0.0 if is_quick else machine.pacing.pause_s(looked))
+        if until_s >= task.deadline_s or machine.pacing.is_hurried:
             raise OperationFailed(_not_known(queue, before, after))
         yield from pause(task, until_s)
         before = after

@@ -431,12 +431,17 @@ PLANTS: Final = (
     in_outboxes("outbox-leases-forgotten", outboxes.forget_leases, ("lost",)),
     in_outboxes("old-keys-repeated", outboxes.repeat_old_keys, ("answers",), first=60),
     in_outboxes("one-key-insisted-on", outboxes.insist_on_one_key, ("answers",), first=60),
-    in_outboxes("outboxes-not-asked", outboxes.ask_no_outbox, ("linearizable",)),
-    in_outboxes("outboxes-asked-before", outboxes.look_at_outboxes_only_before, ("linearizable",)),
+    in_outboxes("outboxes-not-asked", outboxes.ask_no_outbox, ("linearizable", "empty")),
+    in_outboxes("outboxes-asked-before", outboxes.look_at_outboxes_only_before, ("linearizable", "empty")),
     in_outboxes(
-        "outboxes-asked-afterwards", outboxes.look_at_outboxes_only_afterwards, ("linearizable",), first=70
+        "outboxes-asked-afterwards",
+        outboxes.look_at_outboxes_only_afterwards,
+        ("linearizable", "empty"),
+        first=70,
     ),
-    in_outboxes("relayed-items-overlooked", outboxes.overlook_what_is_being_relayed, ("linearizable",)),
+    in_outboxes(
+        "relayed-items-overlooked", outboxes.overlook_what_is_being_relayed, ("linearizable", "empty")
+    ),
     in_outboxes("outbox-not-found-again", outboxes.find_nothing_from_before, ("lost", "answers")),
     Plant("entries-unrepaired", weak.repair_no_entries, ("done is known",), 10, worlds="weak", first=70),
     Plant("decisions-unrepaired", weak.repair_no_decisions, ("done is known",), 10, worlds="weak", first=70),

@@ -26,6 +26,7 @@ CHECKS: Final = {
     "invented": "nobody enqueued",
     "lost": ": lost [",
     "size": ": not in ",
+    "empty": "it was empty, though an item waited",
     "promises rise": "fell from",
     "decided": "counts as decided",
     "complete": "counts as complete",

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from quorate.adts.log import Value
+from quorate.api_specs.cluster import ChoiceRule
 from quorate.api_specs.limits import PLACES_MAX
 from quorate.api_specs.messages import (
     Accept,
@@ -492,3 +493,12 @@ def test_effects_are_told_once() -> None:
 
 def _reply(send: Send) -> BatchReply:
     return BatchReply(send.replica, "i", ZERO, START_US, (shown(),))
+
+
+def test_a_queue_is_exact_if_its_rule_says_so_and_its_outboxes_are_no_such_queues() -> None:
+    """Their relays would else ask for the outboxes of outboxes."""
+    rules = (ChoiceRule("queue/mail*", outbox=True, exact_empty=True), ChoiceRule("queue/post", outbox=True))
+    front = FrontEnd(document_of(*REPLICAS, choices=rules, clock=EXACT), site="a", seed=1)
+    names = ("queue/mail", "queue/mail@r1", "queue/post", "queue/other")
+    assert [front.has_exact_empty(name) for name in names] == [True, False, False, False]
+    assert sorted(front.outboxes_of("queue/mail")) == ["queue/mail@r1", "queue/mail@r2", "queue/mail@r3"]

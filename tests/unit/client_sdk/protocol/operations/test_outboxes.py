@@ -353,6 +353,19 @@ WAITING: Final = [
 
 
 @pytest.mark.parametrize("shows", WAITING)
+def test_an_outbox_in_which_an_item_waits_is_not_empty_however_often_it_shows_it(shows: Collected) -> None:
+    emptied = Emptied()
+    for _ in range(3):
+        emptied.look(r2=shows)
+        if not emptied.commands:
+            emptied.sleep(0.1)
+        emptied.decide(())
+    emptied.pacing.is_hurried = True
+    emptied.look(r2=shows)
+    assert emptied.result.detail.endswith("outboxes: r2 (items wait in its outbox)")
+
+
+@pytest.mark.parametrize("shows", WAITING)
 @pytest.mark.parametrize("is_first", [True, False])
 def test_where_an_item_may_wait_in_an_outbox_it_goes_on(shows: Collected, is_first: bool) -> None:
     emptied = Emptied()
@@ -377,6 +390,49 @@ def test_an_item_that_passed_through_an_outbox_between_the_looks_may_wait_in_the
     emptied.decide(())
     emptied.look(r2=relayed(6))
     assert emptied.result.event_class == "Deq/Empty"
+
+
+def test_where_items_wait_or_pass_all_the_time_it_rests_for_longer_and_longer() -> None:
+    emptied = Emptied()
+    emptied.look(r2=relayed(1))
+    rests = list[float]()
+    for us in range(2, 9):
+        emptied.decide(())
+        emptied.look(r2=relayed(us))
+        rests.append(round(emptied.wake_s - emptied.task.now.mono_s, 3) if not emptied.commands else 0.0)
+        emptied.sleep(0.1)
+    assert rests == [0.0, 0.0, 0.02, 0.04, 0.08, 0.1, 0.1]
+    emptied.decide(())
+    emptied.pacing.is_hurried = True
+    emptied.look(r2=relayed(99))
+    assert isinstance(emptied.result, Failed)
+    assert emptied.result.detail.endswith("they change all the time")
+
+
+def test_where_one_waits_in_an_outbox_the_next_look_is_later() -> None:
+    emptied = Emptied()
+    emptied.look(r2=WAITING[0])
+    emptied.decide(())
+    emptied.look(r2=WAITING[0])
+    assert emptied.commands == []
+    emptied.sleep(0.1)
+    assert len(emptied.commands) == 1
+
+
+def test_a_decision_that_fails_before_the_deadline_says_so() -> None:
+    emptied = Emptied()
+    emptied.look(r2=WAITING[0])
+    emptied.decide(Failed("refused", "no", definite=True))
+    assert emptied.result == Failed("refused", "no", definite=True)
+
+
+def test_one_whose_caller_has_left_does_not_look_again() -> None:
+    emptied = Emptied()
+    emptied.look(r2=WAITING[0])
+    emptied.decide(())
+    emptied.task.is_left = True
+    emptied.look(r2=WAITING[0])
+    assert isinstance(emptied.result, Failed)
 
 
 def test_an_outbox_that_was_forgotten_between_the_looks_is_another_one() -> None:
