@@ -195,6 +195,7 @@ EVENTS: Final[Mapping[str, str]] = {
     "collected again": "A view was not good enough, and the replicas were asked once more.",
     "summaries written back": "A decision that another front end had left half-finished was finished.",
     "entries written back": "An entry that a reader saw, or whose client vanished, was to be stored at a final quorum.",
+    "outboxes looked at again": "With exact_empty: a queue was empty, and one of its outboxes was not, or not as it was before.",
     "outboxes tried in vain": "An enqueue was not known to be in one replica's outbox, and was kept at another one.",
     "payloads fetched": "Values were asked for that the first answers did not hold.",
     "several taken in one decision": "One decision served several dequeues, or several items.",
