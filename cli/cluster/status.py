@@ -2,6 +2,7 @@
 
 import time
 from concurrent.futures import ThreadPoolExecutor
+from operator import itemgetter
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -87,6 +88,8 @@ class Found(Struct, frozen=True):
     tombstones: Tombstones | None = None
     catch_up: dict[str, CatchUp] = {}
     """By other replica."""
+    outboxes: dict[str, float] = {}
+    """By queue, for how many seconds items in its outbox could not be relayed."""
     capacity_used: dict[str, float] | None = None
     """The share of each of its bounds."""
     without_code: dict[str, str] = {}
@@ -207,6 +210,7 @@ def understood(document: ClusterDocument, id: str, told: Any, here_us: int) -> F
             stored_ahead_s=None if told["clock"] is None else _ahead_s(told["clock"], told["now_us"]),
             tombstones=convert(told["tombstones"], Tombstones | None),
             catch_up=convert(told.get("catch_up", {}), dict[str, CatchUp]),
+            outboxes=convert(told.get("outboxes", {}), dict[str, float]),
             capacity_used=convert(told.get("capacity_used"), dict[str, float] | None),
             without_code=convert(told.get("without_code", {}), dict[str, str]),
             document_agrees=agrees,
@@ -227,7 +231,7 @@ def _show(found: list[Found]) -> None:
         if each.trouble:
             fix = f": {each.fix}" if each.fix else ""
             out.print(f"{each.id}: {escape(each.trouble + fix)}.")
-    for line in (*behind(found), *nearly_full(found), *without_code(found)):
+    for line in (*behind(found), *stalled(found), *nearly_full(found), *without_code(found)):
         out.print(f"{escape(line)}.")
     for each in found:
         if each.tombstones is not None and each.tombstones.waiting:
@@ -268,6 +272,19 @@ def _behind(found: Found, other: str, lag: int | None) -> str:
         bounds = " and ".join(f"--{bound}" for bound in full)
         return f"{found.id} is behind {other}: {lag} changes that it cannot install, for it has used all of {bounds}"
     return f"{found.id} catches up with {other}: {lag} changes to look at"
+
+
+def stalled(found: list[Found]) -> list[str]:
+    """A line for each replica with items in outboxes that it has long not been able to relay."""
+    lines = []
+    for each in found:
+        if late := {queue: seconds for queue, seconds in each.outboxes.items() if seconds > BEHIND_S}:
+            queue, seconds = max(late.items(), key=itemgetter(1))
+            others = f" and {len(late) - 1} other queue{'s' * (len(late) > 2)}" if len(late) > 1 else ""
+            lines.append(
+                f"{each.id} alone has items of {queue}{others} that it could not relay for {seconds:.0f} s"
+            )
+    return lines
 
 
 def nearly_full(found: list[Found]) -> list[str]:

@@ -34,6 +34,7 @@ from ..cluster.status import (
     lacking,
     nearly_full,
     own_views,
+    stalled,
     without_code,
 )
 from ..failure import EXIT_FAILED, Failure, Usage
@@ -89,6 +90,7 @@ def doctor(
         *certificate_checks({found.id: found.url for found in answers}),
         *tombstone_checks(answers),
         *catch_up_checks(answers),
+        *outbox_checks(answers),
         *capacity_checks(answers),
         *code_checks(answers),
         *asked,
@@ -300,6 +302,14 @@ def catch_up_checks(answers: list[Found]) -> Iterator[Check]:
                 "make room at the replicas that are full (see capacity): until then they install nothing new"
             )
         yield Check("catch-up", not lines, "; ".join(lines) or "all are level", fix, needed=False)
+
+
+def outbox_checks(answers: list[Found]) -> Iterator[Check]:
+    """Whether items get from outboxes to their queues."""
+    if any(found.outboxes for found in answers):
+        lines = stalled(answers)
+        fix = "bring back replicas until these queues have their quorums; do not replace this one, which has the only copy; its log says what fails"
+        yield Check("relays", not lines, "; ".join(lines) or "none has waited for long", fix, needed=False)
 
 
 def capacity_checks(answers: list[Found]) -> Iterator[Check]:

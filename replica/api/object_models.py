@@ -257,6 +257,10 @@ class ReplicaStatus(BaseModel):
     catch_up: dict[str, CatchUpStatus] = Field(
         description="By other replica", examples=[{"r2": {"lag": 0, "age_s": 0.8, "entries": 0}}]
     )
+    outboxes: dict[str, float] = Field(
+        description="By queue, for how many seconds something in its outbox here could not be relayed; of at most 100 queues",
+        examples=[{"queue/mail": 0.02}],
+    )
     without_code: dict[str, str] = Field(
         description="Types of your own whose calls cannot be run here over HTTP, and why", examples=[{}]
     )

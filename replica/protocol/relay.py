@@ -178,9 +178,9 @@ class Open:
         if _may_bring(request) and self.is_own(request.object):
             self._came.append(request.object)
 
-    def stalled_s(self, now_s: float) -> list[float]:
-        """Of each outbox in which something may wait, for how long something of it could not be relayed."""
-        return [now_s - state.moved_s for state in list(self._states.values())]
+    def stalled_s(self, now_s: float) -> dict[str, float]:
+        """By outbox in which something may wait, for how long something of it could not be relayed."""
+        return {name: now_s - state.moved_s for name, state in list(self._states.items())}
 
     @property
     def is_any(self) -> bool:

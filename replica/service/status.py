@@ -4,14 +4,20 @@ Owns the form. It reads what the member knows, and asks nobody else.
 """
 
 import time
-from typing import Any
+from heapq import nlargest
+from operator import itemgetter
+from typing import Any, Final
 
 from msgspec import Struct, to_builtins
 
+from ...api_specs.outboxes import outbox_named
 from ...gc.tombstones import Waiting
 from ...timestamps.timestamp import wall_us
 from .member import Lag, Member
 from .own_types import OwnTypes
+
+OUTBOXES_MAX: Final = 100
+"""Of how many it tells."""
 
 
 class CatchUp(Struct, frozen=True):
@@ -39,6 +45,7 @@ async def status_of(member: Member, types: OwnTypes) -> dict[str, Any]:
         "file_bytes": None if vitals is None else vitals.file_bytes,
         "tombstones": None if vitals is None else _tombstones(vitals.tombstones, member.wall_us()),
         "catch_up": to_builtins(catch_up_of(member)),
+        "outboxes": _outboxes(member),
         "without_code": {name: found for name, found in types.items() if isinstance(found, str)},
         "reasons": reasons,
     }
@@ -52,6 +59,13 @@ def catch_up_of(member: Member) -> dict[str, CatchUp]:
 def _catch_up(lag: Lag) -> CatchUp:
     age_s = None if lag.level_s is None else time.monotonic() - lag.level_s
     return CatchUp(lag.changes, age_s, lag.entries)
+
+
+def _outboxes(member: Member) -> dict[str, float]:
+    """Those of its outboxes whose items have waited longest, by queue, and for how long."""
+    stalled_s = {} if member.outboxes is None else member.outboxes.stalled_s(time.monotonic())
+    longest = nlargest(OUTBOXES_MAX, stalled_s.items(), key=itemgetter(1))
+    return {outbox.queue: seconds for name, seconds in longest if (outbox := outbox_named(name))}
 
 
 def _tombstones(waiting: Waiting, now_us: int) -> dict[str, Any]:

@@ -109,9 +109,9 @@ class Metrics:
         yield from self._of_peers()
         yield from _of_lags(self._member.lags)
         outboxes = self._member.outboxes
-        stalled_s = [] if outboxes is None else outboxes.stalled_s(time.monotonic())
+        stalled_s = {} if outboxes is None else outboxes.stalled_s(time.monotonic())
         yield _family("quorate_outboxes_open", len(stalled_s))
-        yield _family("quorate_outbox_stalled_seconds", max(stalled_s, default=0.0))
+        yield _family("quorate_outbox_stalled_seconds", max(stalled_s.values(), default=0.0))
 
     def _of_member(self) -> Iterator[Family]:
         member, trouble = self._member, self._member.trouble

@@ -54,6 +54,8 @@ def test_one_replica_takes_what_all_deliver_once_each(clusters: Clusters) -> Non
         queue.enqueue_many(["many 0", "many 1"], idempotency_key="many")
         queue.enqueue_many(["many 0", "many 1"], idempotency_key="many")
         assert post(f"{cluster.urls['r1']}/v1/queues/mail/items", {"items": ["by REST"]}) == 200
+        with urllib.request.urlopen(f"{cluster.urls['r1']}/v1/status", timeout=10) as answer:
+            assert json.load(answer)["outboxes"]["queue/mail"] > 0
         with pytest.raises((OutcomeUnknown, Unavailable)):
             client.queue("plain").enqueue(1, deadline_s=0.5)
 

@@ -27,6 +27,14 @@ def test_who_is_behind_is_told_with_how_much(capsys: pytest.CaptureFixture[str])
     assert "with r3" not in told
 
 
+def test_items_that_wait_in_an_outbox_for_long_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    told = shown(
+        capsys, ready("r1", outboxes={"queue/mail": BEHIND_S + 1}), ready("r2", outboxes={"queue/a": 1.0})
+    )
+    assert "r1 alone has items of queue/mail that it could not relay for 11 s." in told
+    assert "queue/a" not in told
+
+
 def test_missing_code_and_deleted_keys_are_told(capsys: pytest.CaptureFixture[str]) -> None:
     told = shown(
         capsys,

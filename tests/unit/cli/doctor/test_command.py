@@ -27,6 +27,7 @@ from quorate.cli.doctor.command import (
     code_checks,
     consistency_checks,
     java,
+    outbox_checks,
     stored_checks,
 )
 from quorate.cli.doctor.folder import file_system, type_of
@@ -120,6 +121,21 @@ def test_a_full_replica_is_told_to_be_behind_and_to_install_nothing() -> None:
         "r1 is behind r2: 9 changes that it cannot install, for it has used all of --objects-max"
     )
     assert "make room" in check.fix
+
+
+def test_items_that_one_replica_alone_has_for_long_are_found() -> None:
+    assert list(outbox_checks([Found("r1", "")])) == []
+    soon = Found("r1", "", outboxes={"queue/mail": BEHIND_S - 1})
+    assert [check.ok for check in outbox_checks([soon])] == [True]
+    late = Found("r2", "", outboxes={"queue/a": BEHIND_S + 1, "queue/b": BEHIND_S + 20, "queue/c": 0.1})
+    (check,) = outbox_checks([soon, late, Found("r3", "", outboxes={"queue/a": BEHIND_S + 5})])
+    assert not check.ok
+    assert not check.needed
+    assert check.found == (
+        "r2 alone has items of queue/b and 1 other queue that it could not relay for 30 s; "
+        "r3 alone has items of queue/a that it could not relay for 15 s"
+    )
+    assert "do not replace" in check.fix
 
 
 def test_types_whose_code_a_replica_has_not_are_found() -> None:

@@ -261,13 +261,13 @@ def test_an_outbox_is_stalled_since_something_was_relayed_last() -> None:
     open_.note(came())
     assert open_.due(1.0, 9) == [OUTBOX]
     open_.told(OUTBOX, "failed", "down", 2.0)
-    assert open_.stalled_s(5.0) == [4.0]
+    assert open_.stalled_s(5.0) == {OUTBOX.name: 4.0}
     assert open_.due(2.0 + AGAIN_S, 9) == [OUTBOX]
     open_.told(OUTBOX, "some", "", 6.0)
-    assert open_.stalled_s(7.0) == [1.0]
+    assert list(open_.stalled_s(7.0).values()) == [1.0]
     assert open_.due(7.0, 9) == [OUTBOX]
     open_.told(OUTBOX, "empty", "", 7.0)
-    assert open_.stalled_s(8.0) == []
+    assert open_.stalled_s(8.0) == {}
 
 
 def test_items_that_wait_hold_up_nobody() -> None:
@@ -280,7 +280,7 @@ def test_items_that_wait_hold_up_nobody() -> None:
         open_.told(OUTBOX, "waiting", "", now_s)
         assert open_.due(now_s, 9) == []
         now_s += AGAIN_S
-    assert open_.stalled_s(now_s) == [now_s]
+    assert list(open_.stalled_s(now_s).values()) == [now_s]
 
 
 def test_what_failed_first_makes_nobody_wait_for_longer_later() -> None:
@@ -305,7 +305,7 @@ def test_where_a_part_failed_it_is_stalled() -> None:
     open_.note(came())
     assert open_.due(0.0, 9) == [OUTBOX]
     open_.told(OUTBOX, "some", "one of them is too large", 5.0)
-    assert open_.stalled_s(6.0) == [6.0]
+    assert list(open_.stalled_s(6.0).values()) == [6.0]
 
 
 def test_only_own_outboxes_count_and_only_what_adds_to_them() -> None:
