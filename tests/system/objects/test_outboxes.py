@@ -1,8 +1,11 @@
 """A queue with outboxes on real replicas: one replica takes enqueues, and all of them come, once each, when the others are there again."""
 
 import json
+import random
 import urllib.request
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -11,11 +14,14 @@ from quorate.api_specs.cluster import ChoiceRule
 from quorate.cli.cluster.local_cluster import LocalCluster
 from quorate.client_sdk import Client, OutcomeUnknown, Unavailable, connect
 from tests.system.harness import Clusters, answered, until_now
+from tests.unit.cli.conftest import quorate_here
 
 RULES: Final = (ChoiceRule("queue/mail", outbox=True),)
 EXACT: Final = (ChoiceRule("queue/mail", outbox=True, exact_empty=True),)
 ITEMS: Final = 100
 """More than are relayed together."""
+WORKERS: Final = 3
+STEPS: Final = 40
 
 
 def post(url: str, body: Any) -> int:
@@ -90,3 +96,45 @@ def test_with_exact_empty_who_enqueued_finds_it_and_nothing_only_while_all_repli
         cluster.launch("r3")
         cluster.ready()
         assert answered(queue.dequeue) is None
+
+
+def work(document: Path, history: Path, seed: int) -> Counter[str]:
+    """Enqueue and dequeue without a pause; what came of it."""
+    rng, told = random.Random(seed), Counter[str]()
+    with connect(document, history=history) as client:
+        queue = client.queue("mail")
+        for number in range(STEPS):
+            if rng.random() < 0.4:
+                queue.enqueue(f"{history.stem} {number}")
+                continue
+            try:
+                told["empty" if queue.dequeue(deadline_s=0.5) is None else "item"] += 1
+            except (OutcomeUnknown, Unavailable):
+                told["no answer"] += 1
+    return told
+
+
+@pytest.mark.slow
+def test_while_replicas_are_killed_in_turn_every_enqueue_is_taken_and_it_is_a_semiqueue(
+    clusters: Clusters,
+) -> None:
+    cluster: LocalCluster = clusters.start(rules=EXACT)
+    histories, told = list[Path](), Counter[str]()
+    with ThreadPoolExecutor(WORKERS) as workers:
+        for killed in (None, "r1", "r2", "r3"):
+            if killed is not None:
+                cluster.kill(killed)
+            some = [clusters.folder / f"{killed}-{number}.jsonl" for number in range(WORKERS)]
+            seeds = range(len(histories), len(histories) + WORKERS)
+            for each in workers.map(work, [cluster.document_path] * WORKERS, some, seeds):
+                told += each
+            histories += some
+            if killed is not None:
+                cluster.restart(killed)
+                cluster.ready()
+    assert told.keys() == {"empty", "item", "no answer"}
+    clusters.history.write_text("".join(each.read_text() for each in histories))
+    checked = quorate_here("check", str(clusters.history), "--cluster", str(cluster.document_path), "--json")
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+    found = json.loads(checked.stdout)
+    assert (found["right"], found["judged_as"]) == (True, {"queue/mail": "semiqueue"})
