@@ -282,7 +282,7 @@ def stalled(found: list[Found]) -> list[str]:
             queue, seconds = max(late.items(), key=itemgetter(1))
             others = f" and {len(late) - 1} other queue{'s' * (len(late) > 2)}" if len(late) > 1 else ""
             lines.append(
-                f"{each.id} alone has items of {queue}{others} that it could not relay for {seconds:.0f} s"
+                f"{each.id} has items of {queue}{others} in its outboxes that it could not relay for {seconds:.0f} s"
             )
     return lines
 

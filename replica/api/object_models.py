@@ -258,7 +258,7 @@ class ReplicaStatus(BaseModel):
         description="By other replica", examples=[{"r2": {"lag": 0, "age_s": 0.8, "entries": 0}}]
     )
     outboxes: dict[str, float] = Field(
-        description="By queue, for how many seconds something in its outbox here could not be relayed; of at most 100 queues",
+        description="By queue, for how many seconds something in its outbox here could not be relayed; of the 100 queues that waited longest",
         examples=[{"queue/mail": 0.02}],
     )
     without_code: dict[str, str] = Field(

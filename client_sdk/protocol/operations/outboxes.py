@@ -126,9 +126,10 @@ def certainly_empty(
         try:
             verdict = yield from again()
         except OperationFailed as failure:
-            if before.others and task.is_late and failure.outcome.definite:
-                raise OperationFailed(_not_known(queue, before, before)) from None
-            raise
+            if not (before.others and failure.outcome.definite and failure.outcome.reason == "unavailable"):
+                raise
+            told = f"{_not_known(queue, before, before).detail}; {failure.outcome.detail}"
+            raise OperationFailed(replace(failure.outcome, detail=told)) from None
         if verdict.result:
             return verdict
         after = yield from _look(queue, before, task, machine)
@@ -186,14 +187,14 @@ def _is_empty(outbox: LogCache) -> bool:
 
 
 def _not_known(queue: str, before: _Looked, after: _Looked) -> Failed:
-    """How it ends where the queue is empty, and perhaps not its outboxes. The deadline may have cut the last look off."""
-    others = {
-        replica: before.others.get(replica, why) if why == SILENT else why
-        for replica, why in after.others.items()
-        if why != SILENT or replica not in before.empty
-    }
+    """How it ends where nothing was found in the queue, and perhaps something is in its outboxes. The deadline may have cut the last look off."""
+    others = dict(after.others)
+    for replica, why in after.others.items():
+        if why == SILENT:
+            last = f"{SILENT} to the last look" if replica in before.empty else SILENT
+            others[replica] = before.others.get(replica, last)
     whys = "; ".join(f"{replica} ({why})" for replica, why in sorted(others.items()))
-    detail = f"nothing is in {queue}, but items may wait in outboxes: {whys or 'they change all the time'}"
+    detail = f"nothing was found in {queue}, but items may wait in outboxes: {whys or 'no two looks found them empty and unchanged'}"
     return Failed(
         "unavailable", detail, definite=True, answered=frozenset(before.horizons.keys() | after.horizons)
     )

@@ -90,7 +90,7 @@ def test_with_exact_empty_who_enqueued_finds_it_and_nothing_only_while_all_repli
         queue.enqueue("once more")
         assert queue.dequeue() == "once more"
         with pytest.raises(
-            Unavailable, match=r"nothing is in queue/mail, but items may wait in outboxes: .*r3 \("
+            Unavailable, match=r"nothing was found in queue/mail, but items may wait in outboxes: .*r3 \("
         ):
             queue.dequeue(deadline_s=1)
         cluster.launch("r3")

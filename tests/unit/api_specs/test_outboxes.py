@@ -9,7 +9,15 @@ from hypothesis import strategies as st
 
 from quorate.adts.log import Value
 from quorate.api_specs.classes_held import classes_held
-from quorate.api_specs.cluster import BadCluster, ClusterDocument, from_json, parse
+from quorate.api_specs.cluster import (
+    BadCluster,
+    ChoiceRule,
+    ClusterDocument,
+    ReplicaInfo,
+    checked,
+    from_json,
+    parse,
+)
 from quorate.api_specs.outboxes import BadRecord, Outbox, Record, outbox_named, record_of
 
 HEAD: Final = 'name = "c"\n' + "".join(
@@ -158,3 +166,12 @@ def test_an_enqueue_needs_any_one_replica_and_a_dequeue_what_it_needed_before() 
     assert held["Enq/Ok"]
     assert not held["Deq/Ok"]
     assert not next(each for each in classes_held(document(), ()) if each.event_class == "Enq/Ok").is_held
+
+
+def test_the_outbox_of_a_replica_without_votes_counts() -> None:
+    replicas = tuple(ReplicaInfo(f"r{n}", f"http://r{n}:1", votes=int(n < 4)) for n in (1, 2, 3, 4))
+    found = checked(ClusterDocument("c", replicas, (ChoiceRule("queue/*", outbox=True, exact_empty=True),)))
+    held = {
+        each.event_class: each.is_held for each in classes_held(found, ("r1", "r2", "r3")) if each.rule == 1
+    }
+    assert (held["Deq/Ok"], held["Deq/Empty"]) == (True, False)

@@ -484,6 +484,11 @@ def test_a_queue_with_outboxes_is_judged_as_an_eventual_queue(tmp_path: Path) ->
     assert json.loads(told.stdout)["judged_as"] == {"queue/mail": "semiqueue"}
 
 
+@pytest.mark.parametrize("look", [("peek", None, "never enqueued"), ("size", None, 7)])
+def test_looks_at_a_queue_in_order_are_judged(look: tuple[str, None, object], tmp_path: Path) -> None:
+    assert quorate_here("check", written(tmp_path / "h.jsonl", calls("queue/mail", look))).returncode == 1
+
+
 def test_code_of_ones_own_that_fails_is_told(tmp_path: Path) -> None:
     (tmp_path / "cart.py").write_text(CART.replace("sum(counts.values())", "sum(counts)"))
     path = written(tmp_path / "h.jsonl", calls("ann", ("add", ["pen", 2], ["Ok"]), ("total", [], ["Ok", 3])))

@@ -31,7 +31,7 @@ def test_items_that_wait_in_an_outbox_for_long_are_told(capsys: pytest.CaptureFi
     told = shown(
         capsys, ready("r1", outboxes={"queue/mail": BEHIND_S + 1}), ready("r2", outboxes={"queue/a": 1.0})
     )
-    assert "r1 alone has items of queue/mail that it could not relay for 11 s." in told
+    assert "r1 has items of queue/mail in its outboxes that it could not relay for 11 s." in told
     assert "queue/a" not in told
 
 

@@ -127,13 +127,13 @@ def test_items_that_one_replica_alone_has_for_long_are_found() -> None:
     assert list(outbox_checks([Found("r1", "")])) == []
     soon = Found("r1", "", outboxes={"queue/mail": BEHIND_S - 1})
     assert [check.ok for check in outbox_checks([soon])] == [True]
-    late = Found("r2", "", outboxes={"queue/a": BEHIND_S + 1, "queue/b": BEHIND_S + 20, "queue/c": 0.1})
+    late = Found("r2", "", outboxes={"queue/d": BEHIND_S + 1, "queue/b": BEHIND_S + 20, "queue/z": 0.1})
     (check,) = outbox_checks([soon, late, Found("r3", "", outboxes={"queue/a": BEHIND_S + 5})])
     assert not check.ok
     assert not check.needed
     assert check.found == (
-        "r2 alone has items of queue/b and 1 other queue that it could not relay for 30 s; "
-        "r3 alone has items of queue/a that it could not relay for 15 s"
+        "r2 has items of queue/b and 1 other queue in its outboxes that it could not relay for 30 s; "
+        "r3 has items of queue/a in its outboxes that it could not relay for 15 s"
     )
     assert "do not replace" in check.fix
 

@@ -406,7 +406,7 @@ def test_where_items_wait_or_pass_all_the_time_it_rests_for_longer_and_longer() 
     emptied.pacing.is_hurried = True
     emptied.look(r2=relayed(99))
     assert isinstance(emptied.result, Failed)
-    assert emptied.result.detail.endswith("they change all the time")
+    assert emptied.result.detail.endswith("no two looks found them empty and unchanged")
 
 
 def test_where_one_waits_in_an_outbox_the_next_look_is_later() -> None:
@@ -419,11 +419,47 @@ def test_where_one_waits_in_an_outbox_the_next_look_is_later() -> None:
     assert len(emptied.commands) == 1
 
 
-def test_a_decision_that_fails_before_the_deadline_says_so() -> None:
+@pytest.mark.parametrize(
+    "failed", [Failed("refused", "no", definite=True), Failed("unknown", "?", definite=False)]
+)
+def test_a_decision_that_fails_otherwise_says_why(failed: Failed) -> None:
     emptied = Emptied()
     emptied.look(r2=WAITING[0])
-    emptied.decide(Failed("refused", "no", definite=True))
-    assert emptied.result == Failed("refused", "no", definite=True)
+    emptied.decide(failed)
+    assert emptied.result == failed
+
+
+def test_one_that_fails_for_want_of_a_quorum_says_that_too() -> None:
+    failed = Failed("unavailable", "no decision", definite=True, answered=frozenset({"r1"}))
+    for shows, told in ((WAITING[0], "r2 (items wait in its outbox); no decision"), (NOTHING, "no decision")):
+        emptied = Emptied()
+        emptied.look(r2=shows)
+        emptied.decide(failed)
+        assert isinstance(emptied.result, Failed)
+        assert emptied.result.detail.endswith(told)
+        assert ("outboxes" in emptied.result.detail) == (shows is WAITING[0])
+
+
+def test_one_that_did_not_answer_the_last_look_is_named_with_what_it_said_before() -> None:
+    emptied = Emptied()
+    emptied.look(r3=WAITING[0])
+    emptied.pacing.is_hurried = True
+    emptied.decide(())
+    emptied.answer("r1", NOTHING)
+    emptied.sleep(PATIENCE_S)
+    assert isinstance(emptied.result, Failed)
+    assert emptied.result.detail.endswith("r2 (no answer to the last look); r3 (items wait in its outbox)")
+
+
+def test_who_was_not_seen_before_is_not_said_to_have_changed() -> None:
+    emptied = Emptied()
+    emptied.answer_all(NOTHING, "r1", "r2")
+    emptied.answer("r3", Unanswered("refused", definite=True))
+    emptied.pacing.is_hurried = True
+    emptied.decide(())
+    emptied.look()
+    assert isinstance(emptied.result, Failed)
+    assert emptied.result.detail.endswith("no two looks found them empty and unchanged")
 
 
 def test_one_whose_caller_has_left_does_not_look_again() -> None:
@@ -490,7 +526,7 @@ def test_without_one_replica_nobody_knows_and_it_says_who_is_missing() -> None:
             emptied.sleep(0.01)
     assert emptied.result == Failed(
         "unavailable",
-        "nothing is in queue/mail, but items may wait in outboxes: r3 (no answer)",
+        "nothing was found in queue/mail, but items may wait in outboxes: r3 (no answer)",
         definite=True,
         answered=frozenset({"r1", "r2"}),
     )
@@ -503,7 +539,9 @@ def test_where_the_deadline_cuts_a_look_off_it_goes_by_the_one_before() -> None:
     emptied.decide(())
     emptied.sleep(0.001)
     assert isinstance(emptied.result, Failed)
-    assert emptied.result.detail.endswith("outboxes: r2 (items wait in its outbox)")
+    assert emptied.result.detail.endswith(
+        "outboxes: r1 (no answer to the last look); r2 (items wait in its outbox); r3 (no answer to the last look)"
+    )
     assert emptied.result.answered == {"r1", "r2", "r3"}
 
 
