@@ -2,7 +2,8 @@
 
 import pytest
 
-from quorate.cli.cluster.status import BEHIND_S, CatchUp, Found, Tombstones, _show
+from quorate.api_specs.cluster import ClusterDocument, ReplicaInfo
+from quorate.cli.cluster.status import BEHIND_S, CatchUp, Found, Tombstones, _show, understood
 
 
 def shown(capsys: pytest.CaptureFixture[str], *found: Found) -> str:
@@ -57,3 +58,11 @@ def test_where_all_is_well_nothing_is_told(capsys: pytest.CaptureFixture[str]) -
     assert "ready" in out
     assert "catches up" not in out
     assert out.rstrip().splitlines()[-1].split()[:2] == ["r1", "ready"]
+
+
+def test_a_replica_of_before_that_tells_of_no_outboxes_is_understood() -> None:
+    document = ClusterDocument("c", (ReplicaInfo("r1", "http://r1:1"),))
+    told = {"hash": document.hash, "reasons": [], "replica": "r1", "incarnation": "i", "objects": 0}
+    told |= {"file_bytes": None, "now_us": 0, "clock": None, "tombstones": None}
+    assert understood(document, "r1", told, 0).outboxes == {}
+    assert understood(document, "r1", told | {"outboxes": {"queue/a": 2.5}}, 0).outboxes == {"queue/a": 2.5}

@@ -20,6 +20,7 @@ import pytest
 from quorate.api_specs.cluster import ChoiceRule, ClusterDocument, ReplicaInfo
 from quorate.cli.cluster.local_cluster import LocalCluster
 from quorate.cli.cluster.status import BEHIND_S, CatchUp, Found
+from quorate.cli.doctor import command
 from quorate.cli.doctor.command import (
     STORED_AHEAD_MAX_S,
     at_least,
@@ -136,6 +137,12 @@ def test_items_that_one_replica_alone_has_for_long_are_found() -> None:
         "r3 has items of queue/a in its outboxes that it could not relay for 15 s"
     )
     assert "do not replace" in check.fix
+
+
+def test_the_command_tells_of_outboxes(monkeypatch: pytest.MonkeyPatch) -> None:
+    late = Found("r1", "http://127.0.0.1:1", is_up=True, outboxes={"queue/mail": BEHIND_S + 1})
+    monkeypatch.setattr(command, "_asked", lambda *_: ([late], []))
+    assert not doctor("--cluster", "c.toml")["relays"]["ok"]
 
 
 def test_types_whose_code_a_replica_has_not_are_found() -> None:
