@@ -392,14 +392,13 @@ def _check_rule(document: ClusterDocument, number: int, rule: ChoiceRule) -> Non
             else "remove it"
         )
         raise BadCluster(f"[[choices]] {number}: {rule.objects!r} matches no object: {advice}")
-    if rule.outbox is False:
-        raise BadCluster(f"[[choices]] {number} ({rule.objects}): outbox = false: leave it out")
+    for setting in ("outbox", "exact_empty"):
+        if getattr(rule, setting) is False:
+            raise BadCluster(f"[[choices]] {number} ({rule.objects}): {setting} = false: leave it out")
     if rule.has_outboxes and adts != ["queue"]:
         raise BadCluster(
             f"[[choices]] {number} ({rule.objects}): outbox = true is for queues: write it into a rule for queue/…"
         )
-    if rule.exact_empty is False:
-        raise BadCluster(f"[[choices]] {number} ({rule.objects}): exact_empty = false: leave it out")
     if rule.has_exact_empty and not rule.has_outboxes:
         raise BadCluster(
             f"[[choices]] {number} ({rule.objects}): exact_empty = true is for queues with outbox = true; an empty answer of any other is exact: leave it out"
