@@ -24,11 +24,11 @@ from ...client_sdk.protocol.core.work import Work
 from ...client_sdk.protocol.front_end import FrontEnd
 from ...replica.protocol.at_most_once import AtMostOnce
 from ...timestamps.clock import Now
+from ..memory.replica import InMemoryReplica
 from .asking import send_forwarded
 from .catching import CatchingUp
 from .clocks import WALL_US_START, SteadyClock, WallClock
 from .exchange import Begun, Exchange
-from .in_memory import InMemoryReplica
 from .janitor import Janitor, Relaying, Repairing
 from .showing import shown, shown_answer
 from .surroundings import Stoppable, Surroundings

@@ -35,8 +35,8 @@ from ...replica.protocol.capacity import FORGOTTEN_PERCENT, beyond
 from ...replica.protocol.log import ObjectState
 from ...timestamps.ballot import NO_BALLOT, Ballot, step_of, term_of
 from ...timestamps.timestamp import Timestamp
+from ..memory.replica import UNBOUNDED, InMemoryReplica
 from ..violation import Violation
-from .in_memory import UNBOUNDED, InMemoryReplica
 
 NOTHING_PROMISED: Final = Status()
 

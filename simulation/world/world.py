@@ -15,13 +15,13 @@ from msgspec.structs import replace
 from ...api_specs.limits import Capacity
 from ...client_sdk.protocol.core.values import Done, Enqueue, Failed, Operation, Outcome
 from ..history import Call, History
+from ..memory.replica import UNBOUNDED
 from ..scenarios.callers import caller_of
 from ..scenarios.scenario import Scenario, is_owed, is_repeatable
 from ..violation import Violation
 from .catching import catch_up_steadily
 from .ending import TELL_EVERY_US, agree, drain, empty_outboxes, level, make_room, settle_down
 from .exchange import Begun
-from .in_memory import UNBOUNDED
 from .network import Link, Network, Stack
 from .nodes import FrontNode, ReplicaNode
 from .plan import plan_faults

@@ -3,7 +3,7 @@
 from quorate.adts.log import Summary
 from quorate.api_specs.messages import NOT_AGED, Aged, Batch, BatchReply
 from quorate.replica.protocol.ages import Ages
-from quorate.simulation.world.in_memory import InMemoryReplica
+from quorate.simulation.memory.replica import InMemoryReplica
 from tests.sim.planted.plant import Planting, patched
 
 

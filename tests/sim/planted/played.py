@@ -24,10 +24,10 @@ from quorate.replica.protocol.catch_up import Lack
 from quorate.replica.protocol.log import Effect, PutReservation
 from quorate.simulation.history import Call, History
 from quorate.simulation.judging.checkers import check_drained, check_object
+from quorate.simulation.memory.replica import UNBOUNDED, InMemoryReplica
+from quorate.simulation.memory.store import MemoryStore
 from quorate.simulation.violation import Violation
 from quorate.simulation.world.catching import lacking
-from quorate.simulation.world.in_memory import UNBOUNDED, InMemoryReplica
-from quorate.simulation.world.store import MemoryStore
 from quorate.timestamps.clock import Now
 from tests.sim.schedules.hand import EXACT, Hand, Packet
 

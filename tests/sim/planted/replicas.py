@@ -14,10 +14,10 @@ from quorate.replica.protocol import acceptor, refusals
 from quorate.replica.protocol.acceptor import Handled
 from quorate.replica.protocol.log import Effect, Forget, Log, ObjectState, PutRows, PutState
 from quorate.replica.protocol.refusals import Bounds
+from quorate.simulation.memory.replica import InMemoryReplica
+from quorate.simulation.memory.store import MemoryStore
 from quorate.simulation.world.exchange import Exchange
-from quorate.simulation.world.in_memory import InMemoryReplica
 from quorate.simulation.world.nodes import ReplicaNode
-from quorate.simulation.world.store import MemoryStore
 from quorate.timestamps.ballot import NO_BALLOT, term_of
 from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp
 from tests.sim.planted.plant import Planting, patched

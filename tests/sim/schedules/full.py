@@ -22,7 +22,7 @@ from quorate.client_sdk.protocol.core.values import (
     Write,
 )
 from quorate.gc.pruning import AGAIN
-from quorate.simulation.world.in_memory import InMemoryReplica
+from quorate.simulation.memory.replica import InMemoryReplica
 from tests.sim.planted.played import Played
 
 OBJECTS_MAX: Final = 4

@@ -25,8 +25,8 @@ from quorate.client_sdk.protocol.core.values import (
 from quorate.client_sdk.protocol.front_end import FrontEnd
 from quorate.gc.pruning import AGAIN
 from quorate.quorums.choices.choice import Ordering
+from quorate.simulation.memory.replica import UNBOUNDED, InMemoryReplica
 from quorate.simulation.world.clocks import WALL_US_START
-from quorate.simulation.world.in_memory import UNBOUNDED, InMemoryReplica
 from quorate.timestamps.clock import Now
 
 STEPS_MAX = 2_000

@@ -22,7 +22,7 @@ from quorate.client_sdk.protocol.core.values import (
     Read,
     Write,
 )
-from quorate.simulation.world.in_memory import UNBOUNDED
+from quorate.simulation.memory.replica import UNBOUNDED
 from tests.sim.planted.played import QUEUE, Played
 from tests.sim.schedules.full import (
     LIVE,

@@ -18,7 +18,7 @@ from quorate.client_sdk.protocol.core.values import (
 )
 from quorate.replica.data_folder.replacement import agreed, union
 from quorate.replica.protocol.log import PutReservation
-from quorate.simulation.world.in_memory import InMemoryReplica
+from quorate.simulation.memory.replica import InMemoryReplica
 from tests.sim.planted.played import QUEUE, Played, _apply
 from tests.sim.schedules import hand as hands
 

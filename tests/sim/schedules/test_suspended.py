@@ -22,7 +22,7 @@ from quorate.client_sdk.protocol.core.values import (
 from quorate.gc.pruning import Pruning
 from quorate.gc.tombstones import Tombstones
 from quorate.replica.data_folder.replacement import relevant, union
-from quorate.simulation.world.in_memory import InMemoryReplica
+from quorate.simulation.memory.replica import InMemoryReplica
 from quorate.timestamps.clock import Now
 from tests.sim.planted.played import QUEUE, Played, _apply
 from tests.sim.schedules.hand import EXACT

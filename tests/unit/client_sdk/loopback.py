@@ -14,7 +14,7 @@ from quorate.api_specs.cluster import ClusterDocument, ReplicaInfo
 from quorate.api_specs.messages import Batch
 from quorate.measurement.faults.held_ports import HeldPort
 from quorate.measurement.faults.proxy import stop_listening
-from quorate.simulation.world.in_memory import InMemoryReplica, OtherCluster
+from quorate.simulation.memory.replica import InMemoryReplica, OtherCluster
 
 WAIT_S = 60.0
 QUIET_TURNS = 20

@@ -7,7 +7,7 @@ from quorate.gc import pruning as pruning_module
 from quorate.gc.pruning import AGAIN, SOON, Pruning, ended_here
 from quorate.gc.tombstones import Tombstones
 from quorate.replica.protocol.log import ObjectState, PutRows, PutState
-from quorate.simulation.world.store import MemoryStore
+from quorate.simulation.memory.store import MemoryStore
 from quorate.timestamps.ballot import make_ballot
 from quorate.timestamps.clock import Now
 from quorate.timestamps.timestamp import ZERO, Timestamp, make

@@ -8,7 +8,7 @@ from quorate.adts.log import Entry, Summary, Value
 from quorate.api_specs.cluster import ChoiceRule, ClusterDocument, ReplicaInfo, checked
 from quorate.replica.data_folder.replacement import relevant, union
 from quorate.replica.protocol.log import Effect, ObjectState, PutRows, PutState
-from quorate.simulation.world.store import MemoryStore
+from quorate.simulation.memory.store import MemoryStore
 from quorate.timestamps.ballot import make_ballot
 from quorate.timestamps.timestamp import make
 

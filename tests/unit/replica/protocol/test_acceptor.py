@@ -26,7 +26,7 @@ from quorate.gc.pruning import ANY_ARRIVAL
 from quorate.replica.protocol.acceptor import handle, without_room
 from quorate.replica.protocol.log import Forget, ObjectState, PutState
 from quorate.replica.protocol.refusals import Bounds
-from quorate.simulation.world.store import MemoryStore
+from quorate.simulation.memory.store import MemoryStore
 from quorate.timestamps.ballot import NO_BALLOT, Ballot, make_ballot
 from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp, make
 

@@ -21,7 +21,7 @@ from quorate.replica.protocol.log import (
     PutState,
     Reservation,
 )
-from quorate.simulation.world.store import MemoryStore
+from quorate.simulation.memory.store import MemoryStore
 from quorate.timestamps.ballot import NO_BALLOT
 from quorate.timestamps.timestamp import INFINITY, ZERO
 from tests.unit.replica.protocol.test_acceptor import CELL, NAME, at, ballot, entry

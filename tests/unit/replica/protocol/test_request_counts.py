@@ -6,7 +6,7 @@ from quorate.replica.protocol.acceptor import handle
 from quorate.replica.protocol.log import Forget
 from quorate.replica.protocol.refusals import Bounds
 from quorate.replica.protocol.request_counts import BALLOT_REFUSED, DONE, RequestCounts
-from quorate.simulation.world.store import MemoryStore
+from quorate.simulation.memory.store import MemoryStore
 from tests.unit.replica.protocol.test_acceptor import NAME, NOW_US, at, ballot, entry
 
 BOUNDS = Bounds(offset_max_s=2.0, repeats_s=30.0, page_entries_max=100, page_bytes_max=10_000)

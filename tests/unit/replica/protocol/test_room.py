@@ -7,7 +7,7 @@ from quorate.api_specs.limits import Capacity
 from quorate.api_specs.messages import Append, Appended, Commit, Committed, Refused, Reply, Request
 from quorate.replica.protocol.refusals import Bounds
 from quorate.replica.protocol.room import handle_within
-from quorate.simulation.world.store import MemoryStore
+from quorate.simulation.memory.store import MemoryStore
 from quorate.timestamps.ballot import make_ballot
 from quorate.timestamps.timestamp import ZERO, make
 

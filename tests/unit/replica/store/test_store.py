@@ -25,7 +25,7 @@ from quorate.replica.protocol.log import (
 from quorate.replica.store import cached_object
 from quorate.replica.store.database import VACUUM_PAGES, Database, StorageFailed
 from quorate.replica.store.store import Store
-from quorate.simulation.world.store import MemoryStore
+from quorate.simulation.memory.store import MemoryStore
 from quorate.timestamps.ballot import make_ballot
 from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp, make
 from tests.unit.replica.conftest import one_replica

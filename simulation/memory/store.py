@@ -1,7 +1,7 @@
 """The simulated twin of a replica's store.
 
 Owns one replica's objects and logs, with a durable part and a transaction that a crash loses. It must not know what the
-rows mean: every decision is the replica machine's (`quorate.replica.protocol.acceptor.handle`), run by `quorate.simulation.world.in_memory`.
+rows mean: every decision is the replica machine's (`quorate.replica.protocol.acceptor.handle`), run by `quorate.simulation.memory.replica`.
 """
 
 from bisect import bisect_left, bisect_right, insort

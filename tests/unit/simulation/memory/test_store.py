@@ -26,8 +26,8 @@ from quorate.replica.protocol.log import (
     PutState,
 )
 from quorate.replica.protocol.refusals import Bounds
-from quorate.simulation.world.in_memory import InMemoryReplica
-from quorate.simulation.world.store import MemoryStore
+from quorate.simulation.memory.replica import InMemoryReplica
+from quorate.simulation.memory.store import MemoryStore
 from quorate.timestamps.ballot import make_ballot
 from quorate.timestamps.timestamp import INFINITY, ZERO, Timestamp, make
 
