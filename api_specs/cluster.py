@@ -22,6 +22,7 @@ from ..adts.types.catalogue import SPECIFICATIONS, TYPE_PATTERN, adt_of, kept_ty
 from ..adts.types.eventual_queue import EventualQueue
 from ..adts.types.semiqueue import Semiqueue
 from ..quorums.choices.choice import BadChoice, Consistency, Ordering, QuorumChoice
+from ..quorums.choices.joint_choice import JointChoice
 from ..quorums.choices.system_choice import choice_of_events, choice_of_pair
 from .limits import REPLICAS_MAX, VOTES_MAX, Limits
 from .outboxes import Outbox, outbox_named
@@ -137,6 +138,29 @@ class ClusterDocument(Struct, frozen=True, forbid_unknown_fields=True, dict=True
     limits: Limits = Limits()
     types: dict[str, str] | UnsetType = UNSET
     """Data types of one's own, by name: where their code is, as `shop.types:Cart`. Left out of the JSON form where there are none."""
+    epoch: int | UnsetType = UNSET
+    """Which configuration of the cluster it is, counted from 0 (docs/explanation/changing-configurations.md). Left out of the JSON form of the first."""
+    old: "ClusterDocument | UnsetType" = UNSET
+    """The configuration before, while the cluster changes from it to this one: quorums are those of both. Left out of the JSON form where nothing
+    changes."""
+
+    retired: tuple[str, ...] | UnsetType = UNSET
+    """Replicas that were members before and are none now; none of them comes back. Left out of the JSON form where there are none."""
+
+    @property
+    def former_members(self) -> tuple[str, ...]:
+        """`retired`, empty where it is left out."""
+        return () if self.retired is UNSET else self.retired
+
+    @property
+    def number(self) -> int:
+        """`epoch`, 0 where it is left out."""
+        return 0 if self.epoch is UNSET else self.epoch
+
+    @property
+    def former(self) -> "ClusterDocument | None":
+        """`old`, None where it is left out."""
+        return None if self.old is UNSET else self.old
 
     @cached_property
     def own_types(self) -> Mapping[str, str]:
@@ -154,14 +178,20 @@ class ClusterDocument(Struct, frozen=True, forbid_unknown_fields=True, dict=True
         return hashlib.sha256(msgspec.json.encode(self, order="deterministic")).hexdigest()
 
     @cached_property
-    def votes(self) -> dict[str, int]:
-        """Votes by replica id."""
+    def own_votes(self) -> dict[str, int]:
+        """Votes by replica id, of the members of this configuration alone."""
         return {replica.id: replica.votes for replica in self.replicas}
+
+    @cached_property
+    def votes(self) -> dict[str, int]:
+        """Votes by replica id. While the cluster changes, those of the configuration before have theirs, too."""
+        return self.own_votes if self.former is None else self.former.own_votes | self.own_votes
 
     @cached_property
     def urls(self) -> dict[str, str]:
         """Base URLs by replica id."""
-        return {replica.id: replica.url for replica in self.replicas}
+        urls = {replica.id: replica.url for replica in self.replicas}
+        return urls if self.former is None else self.former.urls | urls
 
     @property
     def memory_s(self) -> float:
@@ -205,7 +235,8 @@ class ClusterDocument(Struct, frozen=True, forbid_unknown_fields=True, dict=True
         """The quorum choice of an object; majorities where no rule matches. BadChoice where the cluster has no such type."""
         if (outbox := self.outbox(object_name)) is not None:
             return _cached_choice("queue", ((outbox.replica, 1),), _NO_WORDS, "clock", "atomic")
-        return self.choice_by(self.rule_of(object_name), adt_of(object_name))
+        choice = self.choice_by(self.rule_of(object_name), adt_of(object_name))
+        return choice if self.former is None else JointChoice(self.former.choice_of(object_name), choice)
 
     def choice_by(self, rule: ChoiceRule, adt: str) -> QuorumChoice:
         """The quorum choice that a rule gives to objects of a data type."""
@@ -219,7 +250,7 @@ class ClusterDocument(Struct, frozen=True, forbid_unknown_fields=True, dict=True
             tuple(rule.initials.items()),
             tuple(rule.finals.items()),
         )
-        return _cached_choice(adt, tuple(self.votes.items()), words, rule.ordering, rule.promises)
+        return _cached_choice(adt, tuple(self.own_votes.items()), words, rule.ordering, rule.promises)
 
 
 class _Words(NamedTuple):
@@ -271,13 +302,21 @@ def parse(text: str, source: str = "cluster.toml") -> ClusterDocument:
     if text.startswith(BYTE_ORDER_MARK):
         raise BadCluster(f"{source} {HAS_MARK}")
     try:
-        return checked(msgspec.convert(tomllib.loads(text), ClusterDocument))
+        return _of_user(checked(msgspec.convert(tomllib.loads(text), ClusterDocument)))
     except tomllib.TOMLDecodeError as error:
         raise BadCluster(f"{source} is not TOML: {error}") from None
     except msgspec.ValidationError as error:
         raise BadCluster(f"{source}: {_in_words(error)}") from None
     except BadCluster as error:
         raise BadCluster(f"{source}: {error}") from None
+
+
+def _of_user(document: ClusterDocument) -> ClusterDocument:
+    if any(each is not UNSET for each in (document.epoch, document.old, document.retired)):
+        raise BadCluster(
+            "epoch, old, retired: the cluster writes these itself when it changes: leave them out"
+        )
+    return document
 
 
 def from_json(data: Any) -> ClusterDocument:
@@ -358,9 +397,9 @@ def _check_shadowed(document: ClusterDocument) -> None:
 def _check_replicas(document: ClusterDocument) -> None:
     if not 1 <= len(document.replicas) <= REPLICAS_MAX:
         raise BadCluster(f"[[replicas]]: give 1 to {REPLICAS_MAX} replicas, not {len(document.replicas)}")
-    if len(document.votes) < len(document.replicas):
+    if len(document.own_votes) < len(document.replicas):
         raise BadCluster("[[replicas]]: two replicas have the same id")
-    if len(set(document.urls.values())) < len(document.replicas):
+    if len({replica.url for replica in document.replicas}) < len(document.replicas):
         raise BadCluster("[[replicas]]: two replicas have the same url")
     for replica in document.replicas:
         if not (

@@ -6,10 +6,10 @@ must meet says the data type's dependency relation (Herlihy 1986).
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Final, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from ...adts.specification import EventClass, Kind, Specification, operation_of
-from ..systems.tally import Quorum, VoteCount
+from ..systems.tally import Meeting, Quorum, VoteCount
 
 Ordering = Literal["clock", "quorum"]
 """How blind operations of different front ends get their order: by clocks, or by reading an initial quorum first."""
@@ -49,11 +49,13 @@ class QuorumChoice:
         ordering: Ordering = "clock",
         consistency: Consistency = "atomic",
     ) -> None:
-        self.specification: Final = specification
-        self.votes: Final = dict(votes)
-        self.total: Final = sum(self.votes.values())
-        self.ordering: Final = ordering
-        self.consistency: Final = consistency
+        self.sides: tuple[QuorumChoice, ...] = (self,)
+        """More than one where it joins others (`joint_choice`)."""
+        self.specification = specification
+        self.votes = dict(votes)
+        self.total = sum(self.votes.values())
+        self.ordering = ordering
+        self.consistency = consistency
         _check_given(specification, self.total, classes or {})
         self.classes: Mapping[EventClass, Sizes] = _filled(
             specification, self.total, classes or {}, ordering, consistency
@@ -88,6 +90,10 @@ class QuorumChoice:
     def initial_of_kind(self, kind: Kind) -> Quorum:
         """The largest initial quorum among classes of `kind`."""
         return self._of_kind[kind][0]
+
+    def meeting_final_of_kind(self, kind: Kind) -> Quorum:
+        """Whatever meets all final quorums of `kind`."""
+        return Meeting(self.final_of_kind(kind), self.votes.keys())
 
     @property
     def is_weak(self) -> bool:

@@ -1,0 +1,99 @@
+"""How a cluster comes from one configuration to another while it runs: old, both together, new. Pure.
+
+Each step is a configuration of its own, with the next `epoch`; a replica takes messages of one configuration alone, and goes on to later ones
+only. While both are in force each quorum holds one of the old and one of the new (`quorate.quorums.choices.joint_choice`), so whatever was
+stored under the old is met. The new one may begin, alone, when
+
+* no operation can end under the old one any more: the replicas that have left it block each of its quorums (`is_over`), and
+* all that was stored under the old is stored under both (`Carry` of each object, asked for while both are in force).
+
+Then quorums of the new one meet all that was ever acknowledged. It must not know who tells replicas, nor how.
+"""
+
+from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
+from typing import Final
+
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from ...adts.specification import operation_of
+from ...api_specs.cluster import BadCluster, ChoiceRule, ClusterDocument, checked
+from ...quorums.choices.choice import QuorumChoice, is_dropped
+from ...quorums.systems.tally import Quorum
+
+NOBODY: Final[frozenset[str]] = frozenset()
+_KEPT: Final = ("name", "clock", "limits", "types")
+
+
+def joint(old: ClusterDocument, new: ClusterDocument) -> ClusterDocument:
+    """The configuration in which both are in force. BadCluster where `new` cannot follow `old`."""
+    if old.former is not None:
+        raise BadCluster("the cluster is changing already: let that change end, or take it back")
+    for part in _KEPT:
+        if getattr(old, part) != getattr(new, part):
+            raise BadCluster(f"{part} cannot change while the cluster runs: leave it as it is")
+    if any(rule.has_outboxes for rule in (*old.choices, *new.choices)):
+        raise BadCluster("a cluster whose queues have outboxes cannot change while it runs")
+    _check_members(old, new)
+    return checked(replace(new, epoch=old.number + 1, old=old, retired=old.retired))
+
+
+def _check_members(old: ClusterDocument, new: ClusterDocument) -> None:
+    """An id stands for one store for ever: another one has forgotten what it promised, and one that comes back holds what was forgotten meanwhile."""
+    before = {replica.id: replica for replica in old.replicas}
+    for replica in new.replicas:
+        known = before.get(replica.id, replica)
+        if (known.url, known.store) != (replica.url, replica.store):
+            raise BadCluster(
+                f"replica {replica.id}: its url and its store stay: give a new replica another id"
+            )
+        if replica.id in old.former_members:
+            raise BadCluster(
+                f"replica {replica.id} was a member before, and is none now: give the new one another id"
+            )
+
+
+def settled(both: ClusterDocument) -> ClusterDocument:
+    """The new configuration alone."""
+    assert both.former is not None, "only what has begun comes to its end"
+    return _alone(both, both, both.former)
+
+
+def taken_back(both: ClusterDocument) -> ClusterDocument:
+    """The old configuration alone, again: what was stored under both is stored under it, and nothing need be carried."""
+    assert both.former is not None, "only a change that has begun is taken back"
+    return _alone(both, both.former, both)
+
+
+def _alone(both: ClusterDocument, kept: ClusterDocument, left: ClusterDocument) -> ClusterDocument:
+    """One of the two, and those members retired that only the other one has."""
+    retired = (*both.former_members, *(name for name in left.own_votes if name not in kept.own_votes))
+    return replace(kept, epoch=both.number + 1, old=UNSET, retired=retired or UNSET)
+
+
+def is_over(old: ClusterDocument, left: AbstractSet[str]) -> bool:
+    """Whether no operation can end under this configuration, where these replicas have left it."""
+    others = old.votes.keys() - left
+    return not any(quorum.is_met_by(others) for quorum in _quorums(old))
+
+
+def is_served(document: ClusterDocument, by: AbstractSet[str]) -> bool:
+    """Whether these replicas hold every quorum of the configuration."""
+    return all(quorum.is_met_by(by) for quorum in _quorums(document))
+
+
+def _quorums(document: ClusterDocument) -> Iterator[Quorum]:
+    """All quorums that somebody has to ask: initial and final ones, of each rule and data type. Not of those who may miss changes anyway."""
+    for rule in (*document.choices, ChoiceRule("*")):
+        for adt in filter(rule.covers, document.specifications):
+            choice = document.choice_by(rule, adt)
+            yield from (each for each in _of(choice) if not each.is_met_by(NOBODY))
+
+
+def _of(choice: QuorumChoice) -> Iterator[Quorum]:
+    for event_class in choice.classes:
+        operation = operation_of(event_class)
+        if not is_dropped(choice.specification.kinds[operation], choice.consistency):
+            yield choice.initial_of(operation)
+        yield choice.final_of(event_class)

@@ -1,0 +1,125 @@
+"""A change of configuration: its steps, and when the old one is over."""
+
+from typing import Any
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from quorate.api_specs.cluster import (
+    BadCluster,
+    ChoiceRule,
+    ClusterDocument,
+    ReplicaInfo,
+    checked,
+    from_json,
+    parse,
+)
+from quorate.client_sdk.protocol.configurations import is_over, is_served, joint, settled, taken_back
+
+
+def document(*members: str, **parts: Any) -> ClusterDocument:
+    replicas = tuple(ReplicaInfo(name, f"http://{name}:1") for name in members)
+    return checked(ClusterDocument("c", replicas, **parts))
+
+
+OLD, NEW = document("r1", "r2", "r3"), document("r1", "r4", "r5")
+BOTH = joint(OLD, NEW)
+ENQ_ANYWHERE = ChoiceRule("queue/*", {"Enq/Ok": (0, 1), "Deq/Ok": (3, 1)})
+
+
+def test_each_step_is_a_configuration_of_its_own_with_the_next_epoch() -> None:
+    after = settled(BOTH)
+    assert [each.number for each in (OLD, BOTH, after)] == [0, 1, 2]
+    assert len({each.hash for each in (OLD, NEW, BOTH, after)}) == 4
+    assert (BOTH.former, after.former) == (OLD, None)
+    assert joint(after, document("r1", "r6")).number == 3
+
+
+def test_while_both_are_in_force_all_members_are_asked_and_each_quorum_has_one_of_both() -> None:
+    assert BOTH.votes == dict.fromkeys(("r1", "r2", "r3", "r4", "r5"), 1)
+    assert BOTH.urls["r4"] == "http://r4:1"
+    initial = BOTH.choice_of("queue/q").initial_of("Deq")
+    assert not initial.is_met_by({"r1", "r2", "r3"})
+    assert not initial.is_met_by({"r1", "r4", "r5"})
+    assert initial.is_met_by({"r1", "r2", "r4"})
+
+
+def test_taken_back_it_is_the_old_one_under_a_later_epoch() -> None:
+    back = taken_back(BOTH)
+    assert (back.number, back.former, back.replicas) == (2, None, OLD.replicas)
+    assert back.former_members == ("r4", "r5")
+
+
+def test_an_id_is_a_member_once() -> None:
+    """Another store under it has forgotten what it promised; its own holds what was forgotten meanwhile."""
+    after = settled(BOTH)
+    assert after.former_members == ("r2", "r3")
+    assert joint(after, document("r1", "r6")).former_members == ("r2", "r3")
+    with pytest.raises(BadCluster, match="r3 was a member before"):
+        joint(after, document("r1", "r3"))
+    moved = ReplicaInfo("r2", "http://elsewhere:1")
+    with pytest.raises(BadCluster, match="r2: its url and its store stay"):
+        joint(OLD, checked(replace(OLD, replicas=(*OLD.replicas[:1], moved))))
+
+
+@pytest.mark.parametrize(("by", "expected"), [({"r1"}, False), ({"r1", "r5"}, True)])
+def test_it_is_served_by_those_who_hold_every_quorum(by: set[str], expected: bool) -> None:
+    assert is_served(NEW, by) is expected
+
+
+def test_who_may_miss_changes_anyway_keeps_nobody_from_leaving() -> None:
+    old = document("r1", "r2", "r3", choices=(ChoiceRule("queue/*", consistency="eventual"),))
+    assert is_over(old, {"r1", "r2"})
+
+
+def test_the_json_form_comes_back_and_the_first_configuration_has_the_form_that_it_always_had() -> None:
+    assert from_json(msgspec.json.decode(msgspec.json.encode(BOTH))) == BOTH
+    assert not {"epoch", "old"} & msgspec.to_builtins(OLD).keys()
+
+
+@pytest.mark.parametrize(
+    ("rules", "left", "expected"),
+    [
+        ((), {"r1"}, False),
+        ((), {"r1", "r3"}, True),
+        ((ENQ_ANYWHERE,), {"r1", "r3"}, False),
+        ((ENQ_ANYWHERE,), {"r1", "r2", "r3"}, True),
+    ],
+)
+def test_it_is_over_once_those_who_left_block_every_quorum_that_somebody_asks(
+    rules: tuple[ChoiceRule, ...], left: set[str], expected: bool
+) -> None:
+    assert is_over(document("r1", "r2", "r3", choices=rules), left) is expected
+
+
+def test_a_read_of_one_replica_is_a_quorum_too() -> None:
+    """All that dequeues meet is stored everywhere; who reads one replica alone must not read it any more."""
+    read_one = ChoiceRule("register/*", {"Write/Ok": (0, 3), "Cas/Ok": (1, 3)})
+    old = document("r1", "r2", "r3", choices=(read_one,))
+    assert not is_over(old, {"r1", "r2"})
+    assert is_over(old, {"r1", "r2", "r3"})
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "place"),
+    [
+        (BOTH, NEW, "changing already"),
+        (OLD, replace(NEW, name="other"), "name"),
+        (OLD, replace(NEW, limits=replace(NEW.limits, retry_window_s=9.0)), "limits"),
+        (OLD, replace(NEW, clock=replace(NEW.clock, offset_max_s=1.0)), "clock"),
+        (OLD, replace(NEW, types={"cart": "shop:Cart"}), "types"),
+        (OLD, replace(NEW, choices=(ChoiceRule("queue/*", outbox=True),)), "outboxes"),
+    ],
+)
+def test_what_cannot_change_while_it_runs_is_named(
+    old: ClusterDocument, new: ClusterDocument, place: str
+) -> None:
+    with pytest.raises(BadCluster, match=place):
+        joint(old, new)
+
+
+def test_a_cluster_file_does_not_say_where_in_the_chain_it_stands() -> None:
+    text = 'name = "c"\nretired = ["r9"]\n[[replicas]]\nid = "r1"\nurl = "http://r1:1"\n'
+    with pytest.raises(BadCluster, match="retired"):
+        parse(text)
