@@ -6,7 +6,7 @@ since: Cristian's method (1989). The operator vouches only for the replicas' own
 agree on are taken (Marzullo 1984): one wrong clock must not carry all front ends away.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final, NamedTuple
 
 from .clock import Now
@@ -36,7 +36,7 @@ class ClockBound:
     """Bounds of true time in terms of the front end's clock, in microseconds."""
 
     def __init__(self, *, replica_error_s: float, front_end_error_s: float | None, replicas: int = 1) -> None:
-        self._replicas: Final = replicas
+        self._replicas = replicas
         self._replica_error_ns = _ns(replica_error_s)
         self._declared_us = None if front_end_error_s is None else front_end_error_s * 1e6
         self._agreed = _Span(0, 0, 0)
@@ -59,6 +59,11 @@ class ClockBound:
         """Whether the bound may be gone by: declared, or such that one wrong clock cannot have made it, as soon as most
         replicas agree on it. Where those do not answer, there is nothing better than what the others showed."""
         return self.is_agreed or (self.is_known and now.mono_s >= self._first_s + SETTLE_S)
+
+    def follow(self, replicas: Collection[str]) -> None:
+        """These are the replicas from now on: what others showed counts no longer."""
+        self._replicas = len(replicas)
+        self._spans = {name: span for name, span in self._spans.items() if name in replicas}
 
     def measure(self, replica: str, theirs_us: int, sent: Now, received: Now) -> None:
         """Take in one reply's clock reading; one that contradicts the same replica's earlier ones starts it afresh.

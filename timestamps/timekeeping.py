@@ -4,6 +4,7 @@ Joins the hybrid clock (no timestamp twice, above all that was seen) with the bo
 give. Owns what one wrong clock may do to both: nothing, while most of the replicas agree.
 """
 
+from collections.abc import Collection
 from typing import Final
 
 from .clock import HybridClock, Now
@@ -43,6 +44,10 @@ class Timekeeping:
         """Until time has come there, stores may hold timestamps that were given while time was wrong."""
         self._near_us: Final = offset_max_s * 1e6 / 2
         self._storable_ahead_us: Final = storable_ahead_us(offset_max_s, replica_error_s)
+
+    def follow(self, replicas: Collection[str]) -> None:
+        """These are the replicas from now on."""
+        self._bound.follow(replicas)
 
     def measure(self, replica: str, theirs_us: int, sent: Now, received: Now) -> None:
         """Take in the physical clock that one reply shows."""

@@ -29,12 +29,16 @@ class CompletionNotices:
     """What one front end has to say to all its replicas."""
 
     def __init__(self, replicas: Iterable[str], limits: Limits) -> None:
-        self._replicas: Final = tuple(replicas)
+        self._replicas = tuple(replicas)
         room = limits.body_bytes_max // 2 // MARK_BYTES
         self._together_max: Final = max(1, min(TOGETHER_MAX, limits.requests_max, room))
         self._now: Final[dict[str, list[Timestamp]]] = {}
         self._later: Final[dict[str, tuple[float, Timestamp]]] = {}
         """When a cell's mark is due, and the newest; in the order in which they are due."""
+
+    def follow(self, replicas: Iterable[str]) -> None:
+        """These are the replicas from now on."""
+        self._replicas = tuple(replicas)
 
     def add(self, name: str, complete: Iterable[Timestamp], now_s: float) -> None:
         """These entries of the object are complete; the replicas are to know."""

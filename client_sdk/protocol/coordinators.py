@@ -24,7 +24,7 @@ class Coordinators:
     """The replicas of a cluster as one front end sees them; `own` is the one that it is embedded in, if any."""
 
     def __init__(self, document: ClusterDocument, own: str | None) -> None:
-        self._replicas: Final = tuple(document.votes)
+        self._replicas = tuple(document.votes)
         self._own: Final = own
         self._heard: Final[dict[str, tuple[str, float]]] = {}
         """Incarnations, and when they were heard of last."""
@@ -32,6 +32,11 @@ class Coordinators:
         self._greeted_s: Final[dict[str, float]] = {}
         self._wrong: Final[set[str]] = set()
         """Those whose clock is far from ours: a forwarded request that we stamp would be denied there."""
+        self._ranked = lru_cache(maxsize=OBJECTS_MAX)(self._rank)
+
+    def follow(self, document: ClusterDocument) -> None:
+        """These are the replicas from now on."""
+        self._replicas = tuple(document.votes)
         self._ranked = lru_cache(maxsize=OBJECTS_MAX)(self._rank)
 
     def heard(self, replica: str, incarnation: str, now_s: float) -> None:

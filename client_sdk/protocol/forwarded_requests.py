@@ -32,12 +32,17 @@ class ForwardedRequests:
         self.coordinators: Final = Coordinators(document, own)
         self.sends: Final[list[SendForwarded]] = []
         """To be sent, and cleared by who sends them."""
-        self._cluster: Final = document.hash
+        self._cluster = document.hash
         self._may_forward: Final = may_forward
         self._new_token: Final = new_token
         self._stamp: Final = stamp
         self._under_way: Final[dict[int, tuple[Task | None, str]]] = {}
         """Whose a forwarded request is (nobody's: a greeting), and which replica was asked."""
+
+    def follow(self, document: ClusterDocument) -> None:
+        """The cluster has this configuration from now on."""
+        self._cluster = document.hash
+        self.coordinators.follow(document)
 
     def choose(self, name: str, now_s: float) -> str | None:
         """The replica whose front end should decide on the object, where several want to; None: this one."""

@@ -63,8 +63,7 @@ class FrontEnd(TimeNow):
     ) -> None:
         super().__init__(document, site, is_in_replica=own is not None)
         self.counts: Final = counts or Counts()
-        self._choice_of = lru_cache(maxsize=OBJECTS_MAX)(document.choice_of)
-        self._rule_of = lru_cache(maxsize=OBJECTS_MAX)(document.rule_of)
+        self._choose()
         self._rng: Final = Rng(seed)
         self._source: Final = PayloadSource(own, document.votes)
         self._forwarded: Final = ForwardedRequests(
@@ -90,6 +89,29 @@ class FrontEnd(TimeNow):
         self._sends: list[Send] = []
         self._notices: Final = CompletionNotices(document.votes, document.limits)
         self._finished: list[Finish] = []
+
+    def _choose(self) -> None:
+        self._choice_of = lru_cache(maxsize=OBJECTS_MAX)(self.document.choice_of)
+        self._rule_of = lru_cache(maxsize=OBJECTS_MAX)(self.document.rule_of)
+
+    def reconfigure(self, document: ClusterDocument, now: Now) -> Effects:
+        """The cluster has this configuration now, or a later one: its replicas take messages of no other. Operations go on under it. What waits to be
+        sent must not be: a message belongs to the configuration under which it was made."""
+        self._now = now
+        if document.number <= self.epoch:
+            return self._effects()
+        self.follow(document)
+        self._choose()
+        self.__dict__.pop("_shuffled", None)
+        self._source.follow(document.votes)
+        self._caches.follow(document.votes)
+        self._notices.follow(document.votes)
+        self._forwarded.follow(document)
+        self.count("configurations followed")
+        self._tokens.clear()  # Those rounds are over.
+        for task in list(self._tasks.values()):
+            self._post(task, None)
+        return self._effects()
 
     def start(self, operation: Operation, now: Now, deadline_s: float) -> tuple[int, Effects]:
         """Begin an operation that must end within `deadline_s` seconds; its number names it in Finish."""
@@ -263,7 +285,8 @@ class FrontEnd(TimeNow):
         self.count("went on alone")
         self._rounds.pop(number, None)
         task = self._task(number, shared.deadline_s, shared.late_us)
-        task.steps = runs.ended(operation, alone.steps(task))
+        task.succeed(shared)
+        task.steps = runs.goes_on(operation, alone.steps(task), task, self)
         self._ready.append(task)
 
     def coordinator_of(self, name: str) -> str | None:
@@ -325,7 +348,7 @@ class FrontEnd(TimeNow):
         """Ask the object's proposer; the verdict comes to the task as a Resolved. `is_here`: it must not forward it."""
         proposer = self._proposers.get(name)
         if proposer is None:
-            proposer = self._proposers[name] = Proposer(self.cache_of(name), self.choice_of(name), self)
+            proposer = self._proposers[name] = Proposer(self.cache_of(name), self)
         asked = PendingCommand(command, task, is_here=is_here)
         proposer.asked.append(asked)
         if not proposer.is_running:

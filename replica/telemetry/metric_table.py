@@ -36,7 +36,7 @@ METRICS: Final[Mapping[str, Metric]] = {
         "counter",
         ("type", "operation", "outcome"),
         "Operations that the replica's own front end ended: those asked for over HTTP, commands of other front ends "
-        "(operation Serve), the janitor's (Collect), and read repairs (ReadRepair).",
+        "(operation Serve), the janitor's (Collect), read repairs (ReadRepair), and what is carried into a new configuration (Carry).",
     ),
     "quorate_operation_duration_seconds": Metric(
         "histogram",
@@ -204,6 +204,9 @@ EVENTS: Final[Mapping[str, str]] = {
     "commands refused elsewhere decided here": "The other front end would not; the command was decided here.",
     "commands lost elsewhere decided here": "Its answer was lost, and the command changes nothing: it was decided here.",
     "commands lost elsewhere unknown": "Its answer was lost: the outcome is unknown.",
+    "configurations followed": "The front end went on to a later configuration of the cluster.",
+    "begun again in a new configuration": "An operation that had stored nothing began again, since the configuration changed.",
+    "decisions begun again in a new configuration": "A decision began again, since the configuration changed.",
     "went on alone": "An operation that shared a round of messages with others could not end with it.",
     "outcomes unavailable": "An operation ended without a quorum.",
     "outcomes unknown": "An operation ended without anybody knowing whether it took effect.",

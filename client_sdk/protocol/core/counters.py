@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from .values import (
     Acquire,
+    Carry,
     ClearDeadLetters,
     CollectTombstone,
     CompareAndSet,
@@ -50,6 +51,7 @@ _NAMES: Final[Mapping[type[Operation], str]] = {
     Items: "Items",
     CollectTombstone: "Collect",
     ReadRepair: "ReadRepair",
+    Carry: "Carry",
     Repair: "Repair",
     Serve: "Serve",
 }

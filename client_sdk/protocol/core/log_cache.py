@@ -77,7 +77,7 @@ class LogCache:
 
     def __init__(self, name: str, replicas: Iterable[str]) -> None:
         self.name: Final = name
-        self.replicas: Final = tuple(replicas)
+        self.replicas = tuple(replicas)
         self.summary: Summary = NOTHING
         self.ballot: Ballot = NO_BALLOT
         self.decided: Ballot = NO_BALLOT

@@ -20,13 +20,19 @@ class LogCaches:
     """By object. `forget` is told of each object that is forgotten, and may refuse with False."""
 
     def __init__(self, replicas: Iterable[str], forget: Callable[[str], bool]) -> None:
-        self._replicas: Final = tuple(replicas)
+        self._replicas = tuple(replicas)
         self._forget: Final = forget
         self._recent: Final[OrderedDict[str, LogCache]] = OrderedDict()
         self._held: Final[WeakValueDictionary[str, LogCache]] = WeakValueDictionary()
         """All log caches that somebody holds: an operation under way needs its own, idle or not, and what it learns."""
         self._bytes = 0
         """What came in since all were weighed last counts in full, but that a summary replaces the one before."""
+
+    def follow(self, replicas: Iterable[str]) -> None:
+        """These are the replicas from now on. What others have shown stays true."""
+        self._replicas = tuple(replicas)
+        for cache in (*self._recent.values(), *self._held.values()):
+            cache.replicas = self._replicas
 
     def of(self, name: str) -> LogCache:
         """What is known of the object."""

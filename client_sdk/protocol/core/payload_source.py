@@ -12,6 +12,12 @@ class PayloadSource:
         self._ill: Final[set[str]] = set()
         self.current = own or next(iter(replicas))
 
+    def follow(self, replicas: Iterable[str]) -> None:
+        """These are the replicas from now on."""
+        known = tuple(replicas)
+        if self.current not in known:
+            self.current = known[0]
+
     def well_first(self, replicas: Sequence[str]) -> Sequence[str]:
         """These, the own one first and those last that have not answered of late, in their order otherwise."""
         return sorted(replicas, key=lambda replica: (replica in self._ill, replica != self._own))

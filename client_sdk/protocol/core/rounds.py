@@ -72,8 +72,17 @@ class Expired(Exception):
         )
 
 
+class Reconfigured(Exception):
+    """The cluster has another configuration than the round was begun under. What was heard of it says nothing of the quorums of that one: the
+    operation begins again, or the round, where it may have stored something."""
+
+
 class Sender(Protocol):
     """What a task needs of the machine that runs it."""
+
+    @property
+    def epoch(self) -> int:
+        """Which configuration it goes by."""
 
     def send_for(self, task: "Task", replica: str, requests: Requests, repeats: int = 0) -> int:
         """Send, and deliver the answer to the task under the returned token. It `repeats` what was sent under that one, if any."""
@@ -125,6 +134,30 @@ class Task:
         self.wake_s: float = now.mono_s
         self.now = now
         self._sender = sender
+        self._epoch = self._first_epoch = sender.epoch
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether it goes by another configuration than the machine."""
+        return self._epoch != self._sender.epoch
+
+    @property
+    def is_renewed(self) -> bool:
+        """Whether it was begun under another configuration than it goes by."""
+        return self._epoch != self._first_epoch
+
+    @property
+    def is_outlasted(self) -> bool:
+        """Whether two configurations at least have come since it was begun. Quorums of now need not meet those it was begun under."""
+        return self._epoch > self._first_epoch + 1
+
+    def renew(self) -> None:
+        """Go by the machine's configuration from now on."""
+        self._epoch = self._sender.epoch
+
+    def succeed(self, other: "Task") -> None:
+        """It goes on with what the other one has begun."""
+        self._first_epoch = other._first_epoch
 
     def send(self, replica: str, requests: Requests, repeats: int = 0) -> int:
         """Send; the answer comes as an Answered with the returned token. It `repeats` what was sent under that one, if any."""
@@ -178,6 +211,8 @@ class Gathering:
         """Until when to wait for a replica before it is asked again, and how long that is."""
         self._tokens: dict[str, list[int]] = {}
         """Sends that the replica may still answer: the first answer will do, or a slow replica would never count."""
+        if task.is_outdated:
+            raise Reconfigured
         for replica in sorted(
             replicas
         ):  # A set has another order in every process, and a seed would be another run.
@@ -269,9 +304,9 @@ class Gathering:
     ) -> Generator[float, Event, bool]:
         """Wait until `is_enough()` (True) or `until_s` (False).
 
-        Expired at the task's deadline, or when every replica has answered and it is still not enough.
+        Raises Expired at the task's deadline, or when every replica has answered and it is still not enough; Reconfigured.
         """
-        while not is_enough():
+        while not self._has(is_enough):
             if self._task.is_late:
                 raise Expired(self.explain(), self.replies, reached=self.reached)
             if not self._pending and not self._wait_for_room():
@@ -293,6 +328,12 @@ class Gathering:
             self._is_counted = True
             self._task.count_round(self._kind, self._begun_s)
         return True
+
+    def _has(self, is_enough: Callable[[], bool]) -> bool:
+        """Raises Reconfigured where the configuration is another one by now, whatever was heard."""
+        if self._task.is_outdated:
+            raise Reconfigured
+        return is_enough()
 
     def _wait_for_room(self) -> bool:
         """Where some may have stored what others have no room for, it cannot be taken back: ask these again. Whether any is."""

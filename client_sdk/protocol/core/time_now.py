@@ -17,7 +17,7 @@ class TimeNow:
     """A front end's time at the present moment, which its driver tells it. `is_in_replica`: it has the clock of the replica that it runs in."""
 
     def __init__(self, document: ClusterDocument, site: str, *, is_in_replica: bool = False) -> None:
-        self.document: Final = document
+        self.document = document
         self._time: Final = Timekeeping(
             site,
             replicas=len(document.votes),
@@ -28,6 +28,16 @@ class TimeNow:
         self._now = Now(0.0, 0)
         self.holder: Final = site[:TAG_CHARS]
         """Whose it is: the tag of its token; where it has none, nobody else's."""
+
+    def follow(self, document: ClusterDocument) -> None:
+        """The cluster has this configuration from now on. Its clock settings and limits are those of before (`quorate.client_sdk.protocol.configurations`)."""
+        self.document = document
+        self._time.follow(document.votes)
+
+    @property
+    def epoch(self) -> int:
+        """Which configuration it goes by."""
+        return self.document.number
 
     def stamp(self) -> Timestamp:
         """A new timestamp, at or above the upper bound of the present true time."""

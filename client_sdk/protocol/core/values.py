@@ -186,6 +186,13 @@ class ReadRepair(Struct, frozen=True):
     entries: tuple[Entry, ...] = ()
 
 
+class Carry(Struct, frozen=True):
+    """See to it that quorums of the configuration at hand hold what is in force of an object: those of the one before may alone. Result: how many
+    entries had to be stored."""
+
+    object: str
+
+
 YOUNG: Final = "Collect/Young"
 """The event class of what came to nothing and was kept because not all replicas have held it for the retry window yet."""
 
@@ -222,6 +229,7 @@ Operation = (
     | Items
     | CollectTombstone
     | ReadRepair
+    | Carry
     | Repair
     | Serve
 )

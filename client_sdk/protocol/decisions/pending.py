@@ -20,6 +20,7 @@ from ....api_specs.commands import (
 from ....api_specs.limits import STATE_BYTES_MAX, Limits
 from ....api_specs.messages import Commit
 from ....api_specs.values import work_bytes
+from ....quorums.choices.choice import QuorumChoice
 from ....timestamps.timestamp import Timestamp
 from ..core.log_cache import LogCache
 from ..core.rounds import SOON_S, Event, Task
@@ -189,6 +190,13 @@ class Machine(Protocol):
     @property
     def limits(self) -> Limits:
         """The cluster file's limits."""
+
+    @property
+    def epoch(self) -> int:
+        """Which configuration it goes by."""
+
+    def choice_of(self, name: str) -> QuorumChoice:
+        """The object's quorum choice."""
 
     @property
     def work(self) -> Work:

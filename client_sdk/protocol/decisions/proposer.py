@@ -17,11 +17,12 @@ from ....adts.types.queue import view
 from ....api_specs.commands import AcquireCommand, DequeueCommand, PeekCommand
 from ....api_specs.messages import Accept, Accepted, Collect, Collected, Commit, Purpose
 from ....quorums.choices.choice import QuorumChoice
+from ....quorums.systems.tally import Quorum
 from ....timestamps.ballot import NO_BALLOT, Ballot
 from ....timestamps.clock import Now
 from ....timestamps.timestamp import INFINITY, ZERO, Timestamp
 from ..core.log_cache import LogCache
-from ..core.rounds import Event, Expired, Gathering, Steps, Task
+from ..core.rounds import Event, Expired, Gathering, Reconfigured, Steps, Task
 from ..core.values import Failed
 from .forwarding import ForwardingPolicy
 from .forwarding import Machine as ForwardingMachine
@@ -61,19 +62,20 @@ class Machine(DecidingMachine, ForwardingMachine, Protocol):
 class Proposer:
     """The decisions of one front end on one object."""
 
-    def __init__(self, cache: LogCache, choice: QuorumChoice, machine: Machine) -> None:
+    def __init__(self, cache: LogCache, machine: Machine) -> None:
         self.asked: Final[list[PendingCommand]] = []
         self.batches: Final = Batches(self.asked, cache)
         self.is_running = False
         self._cache = cache
-        self._choice = choice
         self._machine = machine
         adt = adt_of(cache.name)
         self._is_queue = adt == "queue"
         self._is_overwritten: Final = is_overwritten(adt)
-        self._initial: Final = choice.initial_of_kind(Kind.DECIDE)
-        self._final: Final = choice.final_of_kind(Kind.DECIDE)
-        self._blind_final: Final = choice.final_of_kind(Kind.BLIND)
+        self._choice: QuorumChoice
+        self._initial: Quorum
+        self._final: Quorum
+        self._blind_final: Quorum
+        self._epoch = -1
         self._keeps_events: Final = not machine.document.rule_of(cache.name).collect
         self._windows: Final = ReadWindows(cache, is_queue=self._is_queue)
         self._forwarding: Final = ForwardingPolicy(cache.name, machine, machine.limits.forwarded_commands_max)
@@ -90,6 +92,17 @@ class Proposer:
         self._round_s = 0.0
         """How long the latest round took until its quorum had answered."""
         self._round: Gathering | None = None
+        self._choose()
+
+    def _choose(self) -> None:
+        """Go by the quorums of the configuration at hand. A term of another one is over: its promises are of other quorums."""
+        if self._epoch == self._machine.epoch:
+            return
+        self._epoch, self._term = self._machine.epoch, None
+        self._choice = self._machine.choice_of(self._cache.name)
+        self._initial = self._choice.initial_of_kind(Kind.DECIDE)
+        self._final = self._choice.final_of_kind(Kind.DECIDE)
+        self._blind_final = self._choice.final_of_kind(Kind.BLIND)
 
     def explain(self) -> str:
         """How far the latest round has come, in words."""
@@ -109,6 +122,8 @@ class Proposer:
                 continue
             task.deadline_s = max(asked.task.deadline_s for asked in batch)
             task.late_us = max(asked.task.late_us for asked in batch)
+            task.renew()
+            self._choose()
             if self._term is not None and self._term.stamp < self._machine.oldest_term():
                 self._term = None
             try:
@@ -118,6 +133,8 @@ class Proposer:
                 self._term = None
                 self._machine.count("decisions put off for want of room")
                 self.batches.first = given.to
+            except Reconfigured:
+                self._machine.count("decisions begun again in a new configuration")
             except TermLost:
                 self._term = None
                 self._machine.count("terms lost")
@@ -182,7 +199,7 @@ class Proposer:
         granted = [(batch[place], result) for place, result in plan.results.items()]
         if plan.summary != self._cache.summary:
             yield from self._propose(task, plan, granted)
-        elif not self._cache.is_decided or _is_forgotten(plan, granted):
+        elif not self._cache.is_decided or _is_forgotten(plan, granted) or _is_carried(granted):
             yield from self._write_back(task)
         self._tell(granted, task.now.mono_s)
 
@@ -520,6 +537,11 @@ def _is_forgotten(plan: Plan, granted: list[tuple[PendingCommand, Any]]) -> bool
     replicas that the look did not meet, and would be gone on from later: a newer ballot ends it."""
     keys = {key for asked, _ in granted if (key := getattr(asked.command, "key", ""))}
     return not keys <= {known.id for known in plan.summary.recent}
+
+
+def _is_carried(granted: list[tuple[PendingCommand, Any]]) -> bool:
+    """Whether somebody wants it accepted by quorums of this configuration."""
+    return any(getattr(asked.command, "carries", False) for asked, _ in granted)
 
 
 def _told(event: str | Entry) -> str:

@@ -56,11 +56,13 @@ class RecoverCommand(Struct, frozen=True):
 class ConfirmCommand(Struct, frozen=True):
     """Make what the view shows decided, without changing what it means. Result: the current value of a cell.
 
-    `holds`: then begin no decision for a moment, for the asker is about to look whether one is made. `forgets`: it is to be forgotten.
+    `holds`: then begin no decision for a moment, for the asker is about to look whether one is made. `forgets`: it is to be forgotten. `carries`:
+    have a final quorum accept it anew, though it be decided: that of a configuration before may have.
     """
 
     holds: bool = False
     forgets: bool = False
+    carries: bool = False
 
 
 class InvokeCommand(Struct, frozen=True):
@@ -74,10 +76,11 @@ class InvokeCommand(Struct, frozen=True):
 
 class FoldCommand(Struct, frozen=True):
     """Take into the summary what lies in the log: of a cell its newest value; of one's own `type` the calls of blind operations, which are run, so
-    that the log does not grow. Result: None. `forgets`: it is to be forgotten."""
+    that the log does not grow. Result: None. `forgets` and `carries`: as of ConfirmCommand."""
 
     type: PlainClass | None = None
     forgets: bool = False
+    carries: bool = False
 
 
 class RepairCommand(Struct, frozen=True):

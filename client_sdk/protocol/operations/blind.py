@@ -1,8 +1,8 @@
 """Blind operations: their response does not depend on the state, so they read nothing first (DESIGN, "Blind"). Pure."""
 
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator
 from collections.abc import Set as AbstractSet
-from functools import cache, cached_property
+from functools import cache
 from typing import Final, Literal
 
 from msgspec import Struct
@@ -12,11 +12,13 @@ from ....adts.log import Entry, Value
 from ....adts.specification import Kind
 from ....adts.times import Times, digest_in, entry_id
 from ....adts.types.catalogue import adt_of
+from ....api_specs.limits import Limits
 from ....api_specs.messages import Append, Appended, Reply
-from ....api_specs.values import comparable
-from ....quorums.systems.tally import Meeting, Quorum, VoteCount
+from ....api_specs.values import comparable, payload_bytes
+from ....quorums.choices.choice import QuorumChoice
+from ....quorums.systems.tally import Quorum, VoteCount
 from ....timestamps.timestamp import Timestamp
-from ..core.rounds import Event, Expired, Gathering, Task
+from ..core.rounds import Event, Expired, Gathering, Reconfigured, Task
 from ..core.values import AT_ONCE, Done, Failed, Spans, Write
 from ..decisions.idempotency import KEY_REUSED, KEY_TOO_OLD, NO_ROOM_YET, decision_id, digest
 from ..decisions.transitions import Fate, RecoverCommand
@@ -72,6 +74,20 @@ def is_stuck(
     return stored | fenced == everyone or is_hedged
 
 
+def _together(attempts: Iterable[Attempt], limits: Limits) -> Iterator[list[Attempt]]:
+    """As many at a time as one message may hold, at least one."""
+    some: list[Attempt] = []
+    size = 0
+    for attempt in attempts:
+        size += payload_bytes((attempt.entry,))
+        if some and (len(some) == limits.batch_items_max or size > limits.page_bytes_max):
+            yield some
+            some, size = [], payload_bytes((attempt.entry,))
+        some.append(attempt)
+    if some:
+        yield some
+
+
 class Blind:
     """A blind operation: append to all, done when a final quorum stores it; see DESIGN section 2, "Blind"."""
 
@@ -94,14 +110,29 @@ class Blind:
         self._key = decision_id("Enq", key)
         self._spans: Final = spans
         self._may_be_old: Final = may_be_old
-        self._choice = machine.choice_of(name)
-        self._final = self._choice.final_of_kind(Kind.BLIND)
-        self._everyone = frozenset(self._choice.votes)
+        self._choice: QuorumChoice
+        self._final: Quorum
+        self._everyone: frozenset[str]
+        self._is_met: Callable[[frozenset[str]], bool]
+        """Most entries of a batch are at the same replicas."""
+        self._go_by(machine.choice_of(name))
         self._stored: dict[Timestamp, frozenset[str]] = {}
         self._fenced: dict[Timestamp, frozenset[str]] = {}
         self._looked_up: set[Timestamp] = set()
         self.is_sent = False
         """Whether an entry, or which one the key stands for, may be stored somewhere."""
+
+    def _go_by(self, choice: QuorumChoice) -> None:
+        self._choice = choice
+        self._final = choice.final_of_kind(Kind.BLIND)
+        self._everyone = frozenset(choice.votes)
+        self._is_met = cache(self._final.is_met_by)
+
+    def _choose(self) -> None:
+        """Go by the quorums of the configuration at hand: before each round, for what came before it may have gone on to another one. Which replicas store
+        an entry counts on."""
+        if (choice := self._machine.choice_of(self._name)) is not self._choice:
+            self._go_by(choice)
 
     def run(self, values: Iterable[Value | None], done_as: str) -> OutcomeSteps:
         """Store one entry per value, in order."""
@@ -144,7 +175,7 @@ class Blind:
     def append_agreed(self, attempts: list[Attempt]) -> Generator[float, Event, None]:
         """Append entries that were agreed on under keys, until each is stored, or fenced so that it needs another way. Raises
         Expired."""
-        return self._append(attempts, "again")
+        return self._appended(attempts, "again")
 
     def stored(self, attempts: list[Attempt], done_as: str) -> OutcomeSteps:
         """The outcome of attempts that are all done."""
@@ -206,11 +237,11 @@ class Blind:
         """Store a reader's entries at a final quorum, as they are, and let it be known; which of them, for fences may stand in the way."""
         for _ in entries:
             self._machine.count("entries written back")
-        attempts, at_once = list(map(Attempt, entries)), self._machine.limits.batch_items_max
+        attempts = list(map(Attempt, entries))
         stored: tuple[Timestamp, ...] = ()
         try:
-            for begin in range(0, len(attempts), at_once):
-                yield from self._append(attempts[begin : begin + at_once], "repair")
+            for some in _together(attempts, self._machine.limits):
+                yield from self._append(some, "repair")
         finally:  # Of what was stored before a part of them expired, too.
             stored = tuple(attempt.entry.t for attempt in attempts if attempt.is_done)
             tell_complete(self._name, stored, self._machine)
@@ -223,6 +254,14 @@ class Blind:
         A look shows at or above all that a replica holds of the object, so any entry complete before it began is below the
         next stamp. It is needed, too, where timestamps are stored that are far ahead of time: nobody waited for those.
         """
+        while True:
+            try:
+                return (yield from self._learn_order())
+            except Reconfigured:
+                self._task.renew()
+
+    def _learn_order(self) -> Generator[float, Event, None]:
+        self._choose()
         if self._choice.ordering == "quorum":
             yield from read_clocks(
                 self._name, self._task, self._machine, self._choice.initial_of_kind(Kind.BLIND)
@@ -232,7 +271,7 @@ class Blind:
             yield from read_clocks(self._name, self._task, self._machine, VoteCount(self._choice.votes, 1))
         if self._machine.is_any_ahead():
             yield from look_for_what_is_ahead(
-                self._name, self._task, self._machine, Meeting(self._final, self._everyone)
+                self._name, self._task, self._machine, self._choice.meeting_final_of_kind(Kind.BLIND)
             )
 
     def _entry(self, stamp: Timestamp, value: Value | None, times: Times, *, is_keyed: bool) -> Entry:
@@ -252,7 +291,7 @@ class Blind:
         try:
             reserved = yield from self._agree(self._key, unfilled)
         except Expired as expired:
-            self.is_sent = self.is_sent or may_be_agreed(expired, self._choice)
+            self.is_sent = self.is_sent or self._task.is_renewed or may_be_agreed(expired, self._choice)
             raise
         if [digest_in(entry.id) for entry in reserved] != [digest_in(entry.id) for entry in entries]:
             raise OperationFailed(KEY_REUSED)
@@ -264,14 +303,9 @@ class Blind:
     def _agree(self, key: str, proposed: tuple[Entry, ...]) -> Generator[float, Event, tuple[Entry, ...]]:
         return agree(self._name, key, proposed, self._task, self._machine)
 
-    @cached_property
-    def _is_met(self) -> Callable[[frozenset[str]], bool]:
-        """Most entries of a batch are at the same replicas."""
-        return cache(self._final.is_met_by)
-
     def _store(self, attempts: list[Attempt], kind: AttemptKind) -> Generator[float, Event, None]:
         while pending := [attempt for attempt in attempts if not attempt.is_done]:
-            yield from self._append(pending, kind)
+            yield from self._appended(pending, kind)
             yield from self._free(pending)
             kind = "again"
         stored = [each.entry for each in attempts if self._is_met(self._stored.get(each.entry.t, NOBODY))]
@@ -284,13 +318,29 @@ class Blind:
         for attempt in attempts:
             if attempt.is_done:
                 continue
-            if not attempt.is_recovered and self._fenced.get(attempt.entry.t) == self._everyone:
+            if self._is_nowhere(attempt):
                 self._stamp_anew(attempt)
             else:
                 yield from self._recover(attempt)
 
+    def _appended(self, attempts: list[Attempt], kind: AttemptKind) -> Generator[float, Event, None]:
+        """See `_append`; in whichever configuration."""
+        while True:
+            try:
+                return (yield from self._append(attempts, kind))
+            except Reconfigured:
+                self._task.renew()
+                kind = "again"
+
     def _append(self, attempts: list[Attempt], kind: AttemptKind) -> Generator[float, Event, None]:
-        """Append until each entry is stored by a final quorum, or is fenced so that it needs another way."""
+        """Append until each entry is stored by a final quorum, or is fenced so that it needs another way. Raises Expired and Reconfigured.
+
+        What was sent two configurations ago always needs another way. A decision may have passed it, with fences at replicas that are no members any
+        more: those of now would store it, and nobody would see it.
+        """
+        self._choose()
+        if self._task.is_outlasted and kind != "repair":
+            return
         request = Append(self._name, tuple(attempt.entry for attempt in attempts), kind)
         asked: set[str] = set()
 
@@ -344,9 +394,21 @@ class Blind:
         is_hedged = self._task.now.mono_s >= hedge_s
         return is_stuck(self._final, self._everyone, stored, fenced, is_hedged=is_hedged)
 
+    @property
+    def _is_of_before(self) -> bool:
+        """Whether something was sent in another configuration than the machine's, which may have changed while a decision was waited for."""
+        return self._task.is_renewed or self._task.is_outdated
+
+    def _is_nowhere(self, attempt: Attempt) -> bool:
+        """Whether nobody holds it: all whom it was sent to refused it, and no decision was asked for it."""
+        is_refused_by_all = self._fenced.get(attempt.entry.t) == self._everyone
+        return is_refused_by_all and not attempt.is_recovered and not self._is_of_before
+
     def _may_be_complete(self, attempt: Attempt) -> bool:
-        """Whether a final quorum may store the entry: no fence keeps any of its replicas from it."""
-        return self._final.is_met_by(self._everyone - self._fenced.get(attempt.entry.t, NOBODY))
+        """Whether a final quorum may store the entry: no fence keeps any of its replicas from it; or one of a configuration before may have."""
+        others = self._everyone - self._fenced.get(attempt.entry.t, NOBODY)
+        finals = (each.final_of_kind(Kind.BLIND) for each in self._choice.sides)
+        return self._is_of_before or any(final.is_met_by(others) for final in finals)
 
     def _stamp_anew(self, attempt: Attempt) -> None:
         """Every replica refused it and no recovery was ever sent: nobody holds it, so it may have a new timestamp."""
@@ -363,6 +425,11 @@ class Blind:
         if fate is Fate.IN_FORCE:
             self._machine.count("recovered entries in force")
             attempt.is_done = True
+        elif self._is_of_before and (fate is Fate.VOID or attempt.entry.t <= self._cache.summary.horizon):
+            # What was asked for rests on fences of replicas that may be no members any more.
+            raise Expired(
+                "the cluster's configuration changed meanwhile, and a decision has passed what was stored: it may have taken effect"
+            )
         elif fate is Fate.VOID:
             self._machine.count("void entries stamped anew")
             again = yield from self._stamp_void(attempt)

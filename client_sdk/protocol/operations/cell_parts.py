@@ -120,6 +120,10 @@ class StoredPart:
             return Alone(self._go_on)
         return None
 
+    def renewed(self) -> Alone:
+        """See Part. Replicas of before may store it."""
+        return Alone(self._again)
+
     def failed(self, expired: Expired, *, is_at_large: bool) -> Outcome | Alone:
         """See Part. Where some store it and others have no room, these are asked again."""
         if self._stored and expired.limit is not None:
@@ -201,6 +205,10 @@ class ReadPart:
         if version is None or self._machine.passed_s(version[0]) > now_s:
             return Alone(lambda task: observe.read(self.operation, task, self._machine, answered))
         return Done(version[1], f"{observe.word_of(self.operation)}/Ok", answered)
+
+    def renewed(self) -> Alone:
+        """See Part."""
+        return Alone(lambda task: observe.read(self.operation, task, self._machine))
 
     def failed(self, expired: Expired, *, is_at_large: bool) -> Outcome:
         """See Part. A read changes nothing."""

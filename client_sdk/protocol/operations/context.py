@@ -14,7 +14,7 @@ from ....timestamps.timestamp import Timestamp
 from ..core.log_cache import LogCache
 from ..core.pacing import Pacing
 from ..core.places import Places
-from ..core.rounds import Event, Expired, Gathering, Resolved, Task
+from ..core.rounds import Event, Expired, Gathering, Reconfigured, Resolved, Task
 from ..core.values import Failed, Outcome
 from ..core.work import Work
 from ..decisions.pending import CommandResult, PendingCommand, places_of
@@ -121,8 +121,12 @@ def decide(
     name: str, command: Command, task: Task, machine: Machine, *, is_here: bool = False
 ) -> Generator[float, Event, CommandResult]:
     """The proposer's verdict on the command; OperationFailed when it fails or the task's deadline passes."""
-    if not machine.is_time_known():  # A term stamped by a wall clock that is far ahead would be refused.
-        yield from read_clocks(name, task, machine, VoteCount(machine.choice_of(name).votes, 1))
+    while not machine.is_time_known():  # A term stamped by a wall clock that is far ahead would be refused.
+        try:
+            yield from read_clocks(name, task, machine, VoteCount(machine.choice_of(name).votes, 1))
+            break
+        except Reconfigured:
+            task.renew()
     places, cache = machine.places, machine.cache_of(name)
     size = places_of(command, cache)
     if not (yield from places.take(task, size)):

@@ -13,7 +13,7 @@ from msgspec import Struct
 from ....adts.log import Entry, Value
 from ....api_specs.messages import Proposal, Reserve
 from ....timestamps.timestamp import Timestamp
-from ..core.rounds import Event, Expired, Steps, Task
+from ..core.rounds import Event, Expired, Reconfigured, Steps, Task
 from ..core.values import AT_ONCE, Enqueue, Operation, Outcome
 from ..decisions.idempotency import decision_id
 from . import outboxes
@@ -87,7 +87,6 @@ class EnqueueRound:
         self._task: Final = task
         self._machine: Final = machine
         self._host: Final = host
-        self._choice: Final = machine.choice_of(self._name)
         self._cache: Final = machine.cache_of(self._name)
         self._blind: Final = Blind(self._name, task, machine, spans=first.spans)
 
@@ -135,7 +134,11 @@ class EnqueueRound:
             is_asked = True
             agreed = yield from self._agree(list(self._keyed()))
         except Expired as expired:
-            self._finish(expired.outcome(is_unknown=is_asked and may_be_agreed(expired, self._choice)))
+            choice = self._machine.choice_of(self._name)
+            self._finish(expired.outcome(is_unknown=is_asked and may_be_agreed(expired, choice)))
+        except Reconfigured:
+            for each in list(self._keyed()):
+                self._go_alone(each)
         except OperationFailed as failure:
             self._finish(failure.outcome)
         else:
@@ -178,17 +181,17 @@ class EnqueueRound:
 
     def _agree(self, begun: Sequence[_Keyed]) -> Generator[float, Event, list[_Keyed]]:
         """Those whose entries are agreed now, as they are; the others go on alone. See `reservation.agree`."""
-        ballot = self._machine.stamp_for(self._cache)
+        ballot, choice = self._machine.stamp_for(self._cache), self._machine.choice_of(self._name)
         asking = Reserve(self._name, ballot, _proposals(begun))
         agreed, undecided = list[_Keyed](), list[_Keyed]()
-        shown = yield from ask(asking, self._choice, self._task, self._cache)
+        shown = yield from ask(asking, choice, self._task, self._cache)
         for each, held in zip(begun, shown, strict=True):
             if is_refused(held):
                 self._go_alone(each)
-            elif (found := agreed_in(held, self._choice)) is not None:
+            elif (found := agreed_in(held, choice)) is not None:
                 agreed += self._kept(each, found)
             else:
-                undecided += self._kept(each, proposal_from(held, each.unfilled))
+                undecided += self._kept(each, proposal_from(held, each.unfilled, choice))
         if undecided:
             self._machine.count("keys agreed in two rounds")
             agreed += yield from self._accept(undecided, ballot)
@@ -199,11 +202,12 @@ class EnqueueRound:
     ) -> Generator[float, Event, list[_Keyed]]:
         """Those of which a final quorum of decisions holds the entries under the ballot."""
         accepting = Reserve(self._name, ballot, _proposals(undecided), accept=True)
+        choice = self._machine.choice_of(self._name)
         try:
-            accepted = yield from accept(accepting, self._choice, self._task, self._cache)
+            accepted = yield from accept(accepting, choice, self._task, self._cache)
         except Expired as expired:
             expired.reached = frozenset(
-                self._choice.votes
+                choice.votes
             )  # An initial quorum holds the entries since it was asked.
             raise
         for each, is_accepted in zip(undecided, accepted, strict=True):

@@ -1,11 +1,13 @@
-"""Operations that ask every replica: to see to it that all come to hold what is done, and to forget what came to nothing. Pure.
+"""Operations that ask every replica: to see to it that all come to hold what is done, and to forget what came to nothing; and that quorums of a
+new configuration hold it. Pure.
 
-Background tasks of replicas ask for them; no caller waits. What a quorum does is done in all cases: these are about the other replicas.
+Background tasks ask for them; no caller waits. What a quorum does is done in all cases: these are about the other replicas.
 """
 
 from collections.abc import Generator, Mapping
 
 from ....adts import cell
+from ....adts.log import Seen
 from ....adts.specification import Kind
 from ....adts.types.catalogue import adt_of, is_overwritten
 from ....api_specs.messages import Collect, Collected, Commit, Committed, Window
@@ -14,12 +16,13 @@ from ....timestamps.ballot import NO_BALLOT, term_of
 from ....timestamps.timestamp import Timestamp
 from ..core.log_cache import LogCache, shown_together
 from ..core.rounds import Event, Expired, Gathering, Task
-from ..core.values import YOUNG, CollectTombstone, Done, ReadRepair
+from ..core.values import YOUNG, Carry, CollectTombstone, Done, ReadRepair
 from ..decisions.read_window import CELL_ROWS
 from ..decisions.transitions import ConfirmCommand, FoldCommand
 from .blind import NOBODY, Blind
 from .context import Machine, OutcomeSteps, decide
-from .observe import is_whole
+from .observe import collect, is_whole
+from .queue_looks import settle_all
 
 
 def read_repair(operation: ReadRepair, task: Task, machine: Machine) -> OutcomeSteps:
@@ -37,6 +40,58 @@ def read_repair(operation: ReadRepair, task: Task, machine: Machine) -> OutcomeS
         return Done(0, "ReadRepair/Ok", NOBODY)
     yield from _tell(_decided(cache), task, set(votes), votes)
     return Done(1, "ReadRepair/Ok", votes)
+
+
+def carry(operation: Carry, task: Task, machine: Machine) -> OutcomeSteps:
+    """Have the decided summary accepted by a final quorum of the configuration at hand, and the entries above it stored by one: a summary
+    alone where all entries are part of it, as a cell's newest value is. What is not complete is carried as well: it may be. An entry that a fence
+    keeps from its quorum becomes part of the summary."""
+    name = operation.object
+    cache, carried = machine.cache_of(name), 0
+    cache.pins += 1
+    try:
+        yield from _look_whole(cache, task, machine)
+        if cache.ballot == NO_BALLOT and not cache.has_entries:
+            return Done(0, "Carry/Ok", NOBODY)
+        is_cell = is_overwritten(adt_of(name))
+        yield from decide(
+            name, FoldCommand(carries=True) if is_cell else ConfirmCommand(carries=True), task, machine
+        )
+        if not is_cell:
+            yield from _look_whole(cache, task, machine)
+            # Not what comes later: its own operations have it stored by quorums of now.
+            carried = yield from _carry_entries(cache, frozenset(cache.seen), task, machine)
+        return Done(carried, "Carry/Ok", NOBODY)
+    finally:
+        cache.pins -= 1
+
+
+def _look_whole(cache: LogCache, task: Task, machine: Machine) -> Generator[float, Event, None]:
+    needed = machine.choice_of(cache.name).initial_of_kind(Kind.DECIDE)
+    yield from collect(cache.name, task, machine, needed, limit=machine.limits.page_entries_max)
+
+
+def _carry_entries(
+    cache: LogCache, of: frozenset[Timestamp], task: Task, machine: Machine
+) -> Generator[float, Event, int]:
+    """Have those of these entries stored that no decision has passed; how many that were."""
+    carried = 0
+    while lacking := [found for found in _not_stored(cache, machine) if found.entry.t in of]:
+        carried += len(lacking)
+        if not (yield from settle_all(cache.name, lacking, task, machine)):
+            yield from _look_whole(cache, task, machine)
+    return carried
+
+
+def _not_stored(cache: LogCache, machine: Machine) -> list[Seen]:
+    """The entries that no decision has taken in, and no final quorum is known to store."""
+    final = machine.choice_of(cache.name).final_of_kind(Kind.BLIND)
+    adopted = {entry.id for entry in cache.summary.adopted}
+    return [
+        found
+        for found in cache.by_id().values()
+        if found.entry.id not in adopted and not final.is_met_by(found.holders)
+    ]
 
 
 def collect_tombstone(operation: CollectTombstone, task: Task, machine: Machine) -> OutcomeSteps:
@@ -70,7 +125,7 @@ def collect_tombstone(operation: CollectTombstone, task: Task, machine: Machine)
     if not all(_has_held(reply, decided, ended) for reply in replies.values()):
         return young
     tombstone = Commit(name, cache.ballot, cache.summary.horizon, tombstone=ended)
-    told = yield from _tell(tombstone, task, set(everyone), everyone)
+    told = yield from _tell(tombstone, task, set(replies), frozenset(replies))
     # Where something came in between, or was promised ahead of time, it is kept.
     is_gone = all(reply.status.accepted == NO_BALLOT for reply in told)
     return Done(True, "Collect/Ok", everyone) if is_gone else kept

@@ -206,9 +206,8 @@ def items(operation: Items, task: Task, machine: Machine) -> OutcomeSteps:
     stand still meanwhile, so what was read between is of a moment at which they were as both looks show them.
     """
     prefix = operation.object + "/"
-    choice = machine.choice_of(prefix + "any")
-    if choice.is_weak:
-        return (yield from _list_weakly(prefix, choice, task, machine))
+    if machine.choice_of(prefix + "any").is_weak:
+        return (yield from _list_weakly(prefix, task, machine))
     before: dict[str, Version] | None = None
     between: dict[str, Version] | None = {}
     settled: dict[str, Version] = {}
@@ -216,7 +215,7 @@ def items(operation: Items, task: Task, machine: Machine) -> OutcomeSteps:
     looks = Looks(operation.object, task)
     for number in count():
         with looks.under_way():
-            found, answered = yield from _scan(prefix, choice, task, machine)
+            found, answered = yield from _scan(prefix, task, machine)
         # One that was never set is known where it was asked for in vain, and forgotten again: nothing changes by that. Nor is it in doubt: whoever
         # had nothing accepted, under whatever ballot, has seen that nothing was decided before.
         now = {
@@ -237,9 +236,9 @@ def items(operation: Items, task: Task, machine: Machine) -> OutcomeSteps:
     raise AssertionError("it looks until the deadline")
 
 
-def _list_weakly(prefix: str, choice: QuorumChoice, task: Task, machine: Machine) -> OutcomeSteps:
+def _list_weakly(prefix: str, task: Task, machine: Machine) -> OutcomeSteps:
     """What the first replica to answer holds, at no one moment."""
-    found, answered = yield from _scan(prefix, choice, task, machine)
+    found, answered = yield from _scan(prefix, task, machine)
     versions = {name: version for name, (version, _) in found.items()}
     return Done(_present(prefix, versions), "Items/Ok", answered, is_weak=True)
 
@@ -288,10 +287,9 @@ def _present(prefix: str, versions: Mapping[str, Version]) -> dict[str, Value]:
 Cells = dict[str, tuple[Version, bool]]
 
 
-def _scan(
-    prefix: str, choice: QuorumChoice, task: Task, machine: Machine
-) -> Generator[float, Event, tuple[Cells, frozenset[str]]]:
+def _scan(prefix: str, task: Task, machine: Machine) -> Generator[float, Event, tuple[Cells, frozenset[str]]]:
     """The newest version and whether it is settled, of every object under the prefix, as an initial quorum shows them."""
+    choice = machine.choice_of(prefix + "any")
     needed = choice.initial_of("Items")
     shown: dict[str, dict[str, Collected]] = {replica: {} for replica in choice.votes}
     shown_bytes = dict.fromkeys(choice.votes, 0)

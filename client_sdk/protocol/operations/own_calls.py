@@ -23,7 +23,7 @@ from ....api_specs.problems import LIMITS
 from ....api_specs.values import is_deeper, text_bytes, work_bytes
 from ....quorums.systems.tally import VoteCount
 from ..core.log_cache import LogCache
-from ..core.rounds import Event, Expired, Resolved, Task
+from ..core.rounds import Event, Expired, Reconfigured, Resolved, Task
 from ..core.values import Done, Invoke
 from ..decisions.idempotency import decision_id
 from ..decisions.own_transitions import result_bytes
@@ -127,7 +127,7 @@ def run_log(operation: Invoke, task: Task, machine: Machine) -> Generator[float,
     needed = choice.initial_of_kind(Kind.DECIDE), choice.final_of_kind(Kind.DECIDE)
     left_s = task.deadline_s - task.now.mono_s
     until_s = task.now.mono_s + min(FOLD_WAIT_S, left_s / 2)
-    with suppress(Expired):
+    with suppress(Expired, Reconfigured):
         round_ = looking(operation.object, task, machine)
         if not (
             yield from round_.wait(lambda: all(each.is_met_by(round_.replies) for each in needed), until_s)

@@ -80,9 +80,10 @@ def _listed(
 def leases(operation: ReadLeases, task: Task, machine: Machine) -> OutcomeSteps:
     """The leases and dead letters of the newest decision: of the summary that an initial quorum shows, once it is decided."""
     name = operation.object
-    cache, choice = machine.cache_of(name), machine.choice_of(name)
-    needed = choice.initial_of_kind(Kind.DECIDE)
+    cache = machine.cache_of(name)
     while True:
+        choice = machine.choice_of(name)
+        needed = choice.initial_of_kind(Kind.DECIDE)
         known, lives = cache.ballot, cache.lives
         round_ = Gathering(task, lambda _: Collect(name, known=known), choice.votes)  # noqa: B023 - one round at a time
         yield from round_.wait(lambda: needed.is_met_by(round_.replies))  # noqa: B023
@@ -158,7 +159,6 @@ def _agreed(
 ) -> Generator[float, Event, tuple[Counted, frozenset[str]]]:
     """What two looks agree on; who answered."""
     name = operation.object
-    needed = machine.choice_of(name).initial_of("Size")
     counted: tuple[Ballot, Counted] | None = None
     looks = Looks(name, task)
     for number in count():
@@ -166,6 +166,7 @@ def _agreed(
             machine.count("decisions held off for a look")
             yield from decide(name, ConfirmCommand(holds=True), task, machine)
         before = cache.decided if cache.is_decided else None
+        needed = machine.choice_of(name).initial_of("Size")
         with looks.under_way():
             answered = yield from observe.collect(
                 name, task, machine, needed, limit=PAGE_ENTRIES, payload=False
@@ -184,7 +185,7 @@ def _agreed(
         found = yield from _counted(operation, cache, task, machine)
         if cache.lives != lives:  # While it waited for its turn, what replicas had shown was dropped.
             continue
-        if (yield from _settle_all(name, found.doubtful, task, machine)):
+        if (yield from settle_all(name, found.doubtful, task, machine)):
             counted = (cache.ballot, found) if cache.ballot == before else None
     raise AssertionError("it looks until the deadline")
 
@@ -242,7 +243,7 @@ def _doubtful(
     return doubtful
 
 
-def _settle_all(
+def settle_all(
     name: str, doubtful: list[Seen], task: Task, machine: Machine
 ) -> Generator[float, Event, bool]:
     """Make sure that all these entries are in force; False when a decision was needed, and the view is out of date."""
@@ -252,15 +253,17 @@ def _settle_all(
         payloads = (yield from fetch_payloads(task, cache, missing, machine.limits)) if missing else {}
     except (Withheld, Gone):  # A decision has passed it meanwhile, and its log has forgotten it.
         return False
-    for found in doubtful:
-        entry = found.entry
-        if entry.value is UNSET:  # Not taken in by the log cache when a decision has passed it meanwhile.
-            entry = Entry(entry.id, entry.t, payloads[entry.t])
-        if not (yield from Blind(name, task, machine).write_back(entry)):
-            cache.held_until_s = 0.0
-            yield from decide(name, RecoverCommand(entry, may_be_complete=True), task, machine)
-            return False
-    return True
+    # Not taken in by the log cache when a decision has passed it meanwhile.
+    entries = [
+        Entry(each.id, each.t, payloads[each.t]) if each.value is UNSET else each
+        for each in (found.entry for found in doubtful)
+    ]
+    stored = yield from Blind(name, task, machine).write_back(*entries)
+    fenced = [entry for entry in entries if entry.t not in stored]
+    for entry in fenced:
+        cache.held_until_s = 0.0
+        yield from decide(name, RecoverCommand(entry, may_be_complete=True), task, machine)
+    return not fenced
 
 
 def untouched(name: str, task: Task, machine: Machine) -> Generator[float, Event, frozenset[str] | None]:

@@ -14,7 +14,7 @@ from ....api_specs.messages import Held, Proposal, Reserve
 from ....quorums.choices.choice import QuorumChoice
 from ....timestamps.timestamp import ZERO, Timestamp
 from ..core.log_cache import LogCache
-from ..core.rounds import Event, Expired, Gathering, Task
+from ..core.rounds import Event, Expired, Gathering, Reconfigured, Task
 from .context import Machine, pause
 
 HEDGE_S_MIN: Final = 0.001
@@ -35,9 +35,10 @@ def agree(
 
     Raises Expired when too few replicas answer in time.
     """
-    choice, cache = machine.choice_of(name), machine.cache_of(name)
+    cache = machine.cache_of(name)
     backoff_s, is_held = BACKOFF_S, False
     while True:
+        choice = machine.choice_of(name)
         ballot = machine.stamp_for(cache)
         try:
             (shown,) = yield from ask(Reserve(name, ballot, (Proposal(key, entries),)), choice, task, cache)
@@ -46,7 +47,7 @@ def agree(
                 if (agreed := agreed_in(shown, choice)) is not None:
                     return agreed
                 machine.count("keys agreed in two rounds")
-                proposed = proposal_from(shown, entries)
+                proposed = proposal_from(shown, entries, choice)
                 accepting = Reserve(name, ballot, (Proposal(key, proposed),), accept=True)
                 (is_accepted,) = yield from accept(accepting, choice, task, cache)
                 if is_accepted:
@@ -55,6 +56,9 @@ def agree(
             if is_held:
                 expired.reached = frozenset(choice.votes)
             raise
+        except Reconfigured:
+            task.renew()
+            continue
         machine.count("keys contended")
         yield from pause(task, task.now.mono_s + machine.random() * backoff_s)
         backoff_s = min(2 * backoff_s, BACKOFF_S_MAX)
@@ -127,12 +131,14 @@ def _is_agreed(ballot: Timestamp, where: Collection[str], choice: QuorumChoice) 
     return choice.final_of_kind(Kind.DECIDE).is_met_by(where)
 
 
-def proposal_from(shown: Shown, entries: Entries) -> Entries:
+def proposal_from(shown: Shown, entries: Entries, choice: QuorumChoice) -> Entries:
     """What may have been agreed already, by what an initial quorum holds that has promised; else anything will do.
 
-    What came first is agreed only where all replicas hold it: then all of these do.
+    What came first is agreed only where all replicas hold it: then all of these do. While the cluster changes, all that were members before may
+    have held it then, and new ones took something else since; the new configuration has agreed on nothing while these answer for this one.
     """
     latest = max(shown.values(), key=lambda held: held.ballot)
-    if latest.ballot > ZERO or all(held.entries == latest.entries for held in shown.values()):
+    if latest.ballot > ZERO:
         return latest.entries
-    return entries
+    first, *others = (held.entries for replica, held in shown.items() if replica in choice.sides[0].votes)
+    return first if all(each == first for each in others) else entries

@@ -18,9 +18,10 @@ from ....api_specs.commands import (
     SettleCommand,
 )
 from ....quorums.choices.choice import BadChoice
-from ..core.rounds import Event, Expired, Task
+from ..core.rounds import Event, Expired, Reconfigured, Task
 from ..core.values import (
     Acquire,
+    Carry,
     ClearDeadLetters,
     CollectTombstone,
     CompareAndSet,
@@ -54,11 +55,22 @@ from .enqueue_round import enqueue
 
 def run(operation: Operation, task: Task, machine: Machine) -> OutcomeSteps:
     """The outcome of one operation."""
-    return ended(operation, _RUNS[type(operation)](operation, task, machine))
+    return (yield from goes_on(operation, _RUNS[type(operation)](operation, task, machine), task, machine))
+
+
+def goes_on(operation: Operation, steps: OutcomeSteps, task: Task, machine: Machine) -> OutcomeSteps:
+    """The outcome of one that runs by these steps; from its beginning, where the cluster's configuration changed before it stored anything."""
+    while True:
+        try:
+            return (yield from ended(operation, steps))
+        except Reconfigured:
+            machine.count("begun again in a new configuration")
+            task.renew()
+            steps = _RUNS[type(operation)](operation, task, machine)
 
 
 def ended(operation: Operation, steps: OutcomeSteps) -> OutcomeSteps:
-    """The outcome of an operation that runs by these steps."""
+    """The outcome of an operation that runs by these steps. Raises Reconfigured."""
     try:
         return (yield from steps)
     except Expired as expired:
@@ -198,6 +210,7 @@ _RUNS: Final[Mapping[type[Operation], Callable[[Any, Task, Machine], OutcomeStep
     Items: observe.items,
     CollectTombstone: everywhere.collect_tombstone,
     ReadRepair: everywhere.read_repair,
+    Carry: everywhere.carry,
     Repair: _repair,
     Serve: _serve,
 }

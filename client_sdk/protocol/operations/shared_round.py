@@ -11,7 +11,7 @@ from typing import Final, Protocol
 from msgspec import Struct
 
 from ....api_specs.messages import Refused, Reply, Request
-from ..core.rounds import Expired, Gathering, Steps, Task, limit_of
+from ..core.rounds import Expired, Gathering, Reconfigured, Steps, Task, limit_of
 from ..core.values import Operation, Outcome
 from .blind import HEDGE_S
 from .context import OutcomeSteps
@@ -42,6 +42,9 @@ class Part(Protocol):
 
     def end(self, now_s: float, *, is_hedged: bool) -> Outcome | Alone | None:
         """What comes of the replies so far; None: to be waited for. `is_hedged`: silent replicas have had their time."""
+
+    def renewed(self) -> Alone:
+        """The cluster has another configuration than the round was begun under."""
 
     def failed(self, expired: Expired, *, is_at_large: bool) -> Outcome | Alone:
         """The round came to nothing; `is_at_large`: its request may have reached a replica, or may still."""
@@ -106,6 +109,15 @@ class SideBySide:
             yield from round_.wait(is_over)
         except Expired as expired:
             self._fail_all(round_, expired)
+        except Reconfigured:
+            for part, numbers in self._take_open():
+                self._end(part, numbers, part.renewed())
+
+    def _take_open(self) -> list[tuple[Part, list[int]]]:
+        """Those that have not ended; they end now."""
+        open_ones = list(self._open.values())
+        self._open.clear()
+        return open_ones
 
     def _requests_to(self, replica: str) -> tuple[Request, ...]:
         """The same parts each time, so that any answer fits, a late one, too."""
@@ -131,9 +143,7 @@ class SideBySide:
                 self._host.finish(number, end)
 
     def _fail_all(self, round_: Gathering, expired: Expired) -> None:
-        open_ones = list(self._open.values())
-        self._open.clear()
-        for part, numbers in open_ones:
+        for part, numbers in self._take_open():
             refusals = part.refusals
             own = expired
             if refusals:

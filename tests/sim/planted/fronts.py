@@ -89,7 +89,8 @@ def write_back_to_one() -> Planting:
     right = Blind.write_back
 
     def write_back(self: Blind, *entries: Entry) -> Generator[float, Event, tuple[Timestamp, ...]]:
-        vars(self)["_final"] = AnyOne(self._final)
+        self._final = AnyOne(self._final)
+        self._is_met = self._final.is_met_by
         return right(self, *entries)
 
     return patched(Blind, write_back=write_back)
@@ -100,8 +101,22 @@ def _with_quorums(instead: Callable[[Quorum], Quorum], *places: tuple[type, str]
     """What objects of these classes keep under these names are other quorums."""
     with ExitStack() as stack:
         for owner, name in places:
-            stack.enter_context(patched(owner, __init__=_changed_init(owner, name, instead)))
+            if owner is Blind:
+                stack.enter_context(patched(Blind, _go_by=_changed_choice(instead)))
+            else:
+                stack.enter_context(patched(owner, __init__=_changed_init(owner, name, instead)))
         yield
+
+
+def _changed_choice(instead: Callable[[Quorum], Quorum]) -> Any:
+    right = Blind._go_by
+
+    def go_by(self: Blind, choice: QuorumChoice) -> None:
+        right(self, choice)
+        self._final = instead(self._final)
+        self._is_met = self._final.is_met_by
+
+    return go_by
 
 
 def _changed_init(owner: Any, name: str, instead: Callable[[Quorum], Quorum]) -> Any:

@@ -30,13 +30,16 @@ def agree_with_the_first_few() -> Planting:
 
 def propose_ones_own() -> Planting:
     """A front end proposes its own entries, whatever replicas hold under the key."""
-    return patched(reservation, proposal_from=lambda shown, entries: entries)
+    return patched(reservation, proposal_from=lambda shown, entries, choice: entries)
 
 
 def propose_the_lowest() -> Planting:
     """Of what replicas hold under the key, that of the lowest ballot is proposed again, not that of the highest."""
 
-    def proposal_from(shown: reservation.Shown, entries: reservation.Entries) -> reservation.Entries:
+    def proposal_from(
+        shown: reservation.Shown, entries: reservation.Entries, choice: QuorumChoice
+    ) -> reservation.Entries:
+        del choice
         held = [each for each in shown.values() if each.entries and each.ballot > ZERO]
         return min(held, key=lambda each: each.ballot).entries if held else entries
 

@@ -8,11 +8,14 @@ from collections import Counter
 from collections.abc import Generator, Sequence
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from quorate.adts.log import Entry, Seen, Value
-from quorate.api_specs.cluster import ChoiceRule, ClockSettings
+from quorate.api_specs.cluster import ChoiceRule, ClockSettings, ReplicaInfo
 from quorate.api_specs.commands import ForwardableCommand
 from quorate.api_specs.limits import DEFAULTS, Limits
 from quorate.api_specs.messages import Collected, Commit, Reply, Row, Status
+from quorate.client_sdk.protocol.configurations import joint, settled
 from quorate.client_sdk.protocol.core.answer_times import RESEND_S_FIRST
 from quorate.client_sdk.protocol.core.log_cache import LogCache
 from quorate.client_sdk.protocol.core.pacing import Pacing
@@ -159,6 +162,28 @@ class Stage(TimeNow):
         """Time passes for the task, and no steps wait."""
         self._set_time(self._now.mono_s + seconds)
         self.task.now = self._now
+
+    def reconfigure(self, *members: str) -> None:
+        """The cluster begins to change to these members, and its replicas answer nothing of before."""
+        self._change_to(members)
+        self._open.clear()
+        self._resume(None)
+
+    def settle(self) -> None:
+        """The change comes to its end."""
+        self.follow(settled(self.document))
+        self._open.clear()
+        self._resume(None)
+
+    def reconfigured(self, *members: str) -> None:
+        """The same, before anything is played: its task begins under both."""
+        self._change_to(members)
+        self.task.renew()
+        self.task.succeed(self.caller(self.task.number))
+
+    def _change_to(self, members: Sequence[str]) -> None:
+        infos = tuple(ReplicaInfo(each, f"http://127.0.0.1:1/{each}") for each in members)
+        self.follow(joint(self.document, replace(self.document, replicas=infos)))
 
     def leave(self) -> None:
         """The caller goes away."""

@@ -10,6 +10,7 @@ from quorate.client_sdk.protocol.forwarded_requests import ForwardedRequests
 from quorate.client_sdk.protocol.front_end import FrontEnd
 from quorate.timestamps.clock import Now
 from quorate.timestamps.timestamp import ZERO, make
+from tests.unit.client_sdk.protocol.core.test_rounds import Post
 from tests.unit.client_sdk.scripted import document_of
 
 NAME = "queue/q"
@@ -50,7 +51,7 @@ def test_a_greeting_that_another_replica_answers_or_nobody_makes_no_host() -> No
 def test_an_answer_goes_to_the_task_that_asked_once() -> None:
     asks = asks_of()
     asks.coordinators.heard("r1", "i", 0.0)
-    task = Task(1, None, Now(0.0, 0), 10.0)  # type: ignore[arg-type]
+    task = Task(1, Post(), Now(0.0, 0), 10.0)
     token = asks.forward(task, "r1", NAME, (DequeueCommand(1),), 1.0, 1.5)
     (send,) = asks.sends
     assert (send.request.incarnation, send.request.commands, send.token) == ("i", (DequeueCommand(1),), token)

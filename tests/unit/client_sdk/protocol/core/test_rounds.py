@@ -11,6 +11,7 @@ from quorate.client_sdk.protocol.core.rounds import (
     Event,
     Expired,
     Gathering,
+    Reconfigured,
     Requests,
     Task,
 )
@@ -24,6 +25,8 @@ DEADLINE_S = 10.0
 
 class Post:
     """Notes what a task sends."""
+
+    epoch = 0
 
     def __init__(self) -> None:
         self.sent: list[tuple[str, int]] = []
@@ -228,3 +231,34 @@ def test_a_replica_slower_than_every_resend_counts() -> None:
     round_.answer("r1", OK, token=first["r1"])
     round_.answer("r2", OK, token=first["r2"])
     assert round_.result is True
+
+
+def test_a_round_ends_where_the_configuration_changes_whatever_was_answered() -> None:
+    round_ = Round(two)
+    round_.answer("r1", OK)
+    round_.post.epoch = 1
+    with pytest.raises(Reconfigured):
+        round_.answer("r2", OK)
+
+
+def test_no_round_begins_for_an_operation_of_the_configuration_before_and_one_does_once_it_goes_on() -> None:
+    post = Post()
+    task = Task(1, post, Now(0.0, 0), DEADLINE_S)
+    post.epoch = 1
+    with pytest.raises(Reconfigured):
+        Gathering(task, lambda _: Collect("queue/q"), REPLICAS)
+    assert not post.sent
+    task.renew()
+    Gathering(task, lambda _: Collect("queue/q"), REPLICAS)
+    assert len(post.sent) == len(REPLICAS)
+    assert task.is_renewed
+
+
+def test_who_goes_on_for_another_was_begun_when_that_was() -> None:
+    post = Post()
+    before = Task(1, post, Now(0.0, 0), DEADLINE_S)
+    post.epoch = 1
+    after = Task(2, post, Now(0.0, 0), DEADLINE_S)
+    assert not after.is_renewed
+    after.succeed(before)
+    assert after.is_renewed

@@ -29,6 +29,7 @@ from quorate.client_sdk.protocol.decisions.pending import CommandResult, Pending
 from quorate.client_sdk.protocol.decisions.transitions import Command, ConfirmCommand
 from quorate.timestamps.clock import Now
 from quorate.timestamps.timestamp import make
+from tests.unit.client_sdk.protocol.core.test_rounds import Post
 
 AT = make(1, 0, "c")
 ENTRY = Entry(AT, AT, Value("1"))
@@ -69,7 +70,7 @@ class Machine:
 
 
 def task(deadline_s: float = 10.0) -> Task:
-    return Task(1, None, Now(0.0, 0), deadline_s)  # type: ignore[arg-type]
+    return Task(1, Post(), Now(0.0, 0), deadline_s)
 
 
 class Rig:

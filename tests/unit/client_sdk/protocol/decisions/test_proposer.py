@@ -44,7 +44,7 @@ class Deciding(Stage):
         super().__init__()
         self.name = name
         self.cache = self.cache_of(name)
-        self.proposer = Proposer(self.cache, self.choice_of(name), self)
+        self.proposer = Proposer(self.cache, self)
 
     def begin(self, *commands: Command) -> list[PendingCommand]:
         """Callers ask, and the proposer runs for them; it must not run yet."""

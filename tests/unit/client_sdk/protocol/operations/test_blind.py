@@ -1,10 +1,12 @@
 """Blind operations: when an entry is stored for good, and what is done about one that fences refused."""
 
 import pytest
+from msgspec.structs import replace
 
 from quorate.adts.log import Entry, Summary, Value
 from quorate.adts.times import digest_in
 from quorate.api_specs.cluster import ChoiceRule, ClockSettings
+from quorate.api_specs.limits import DEFAULTS
 from quorate.api_specs.messages import Append, Appended, Collect, Collected, Held, Reserve, Reserved, Status
 from quorate.client_sdk.protocol.core.answer_times import RESEND_S_FIRST
 from quorate.client_sdk.protocol.core.values import Done, Failed, Unanswered, Write
@@ -259,3 +261,129 @@ def test_what_was_agreed_on_long_ago_is_put_in_force_or_nobody_can_tell(
     else:
         assert stage.result == (KEY_TOO_OLD if is_passed else NO_ROOM_YET)
     assert not any(isinstance(send.request, Append) for send in stage.sends)
+
+
+NEW = ("r1", "r4", "r5")
+
+
+def test_in_a_new_configuration_it_goes_on_with_its_entry_and_who_stores_it_counts() -> None:
+    storing = Storing()
+    sent = storing.entry_at("r1")
+    storing.answer("r1", STORED)
+    storing.reconfigure(*NEW)
+    assert storing.waiting == {"r1", "r2", "r3", "r4", "r5"}
+    assert storing.append_at("r4") == Append(NAME, (sent,), "again")
+    storing.answer_all(STORED, "r2")
+    assert storing.complete == [], "none of the new members but r1 has it"
+    storing.answer_all(STORED, "r5")
+    assert storing.complete == [(NAME, (sent.t,))]
+
+
+def test_what_was_sent_in_the_configuration_before_gets_no_new_timestamp() -> None:
+    storing = Storing()
+    sent = storing.entry_at("r1")
+    storing.reconfigure(*NEW)
+    storing.answer_all(FENCED, "r1", "r2", "r3", "r4", "r5")
+    (asked,) = storing.commands
+    assert asked.command == RecoverCommand(sent, may_be_complete=True)
+
+
+def test_an_entry_that_fences_of_new_members_keep_out_may_be_complete_at_old_ones() -> None:
+    stage = Stage()
+    stage.reconfigured(*NEW)
+    stage.play(Blind(NAME, stage.task, stage).run((X,), "Enq/Ok"))
+    sent = stage.open_to("r1").entries[0]
+    stage.answer_all(FENCED, "r4", "r5")
+    stage.sleep(HEDGE_S)
+    (asked,) = stage.commands
+    assert asked.command == RecoverCommand(sent, may_be_complete=True)
+
+
+def test_what_was_agreed_under_a_key_meanwhile_is_sent_to_members_of_now() -> None:
+    storing = Storing(key="k")
+    storing.reconfigure(*NEW)
+    assert isinstance(storing.open_to("r4"), Reserve)
+    storing.answer_all(Reserved(), "r1", "r2", "r3", "r4", "r5")
+    assert storing.waiting == {"r1", "r2", "r3", "r4", "r5"}
+    assert storing.append_at("r4").attempt == "again"
+
+
+def test_under_a_key_that_was_asked_for_in_the_configuration_before_nothing_is_certain() -> None:
+    storing = Storing(key="k")
+    storing.reconfigure(*NEW)
+    for replica in ("r1", "r2", "r3", "r4", "r5"):
+        storing.answer(replica, NOBODY_THERE)
+    storing.sleep(DEADLINE_S)
+    assert isinstance(storing.result, Failed)
+    assert not storing.result.definite
+
+
+def test_the_order_is_learnt_in_the_new_configuration_where_it_has_changed_meanwhile() -> None:
+    storing = Storing(rule=ChoiceRule("queue/*", ordering="quorum"))
+    storing.answer("r1", shown())
+    storing.reconfigure(*NEW)
+    storing.answer_all(shown(), "r1", "r2")
+    assert isinstance(storing.open_to("r4"), Collect), "no majority of the new members has answered"
+    storing.answer("r4", shown())
+    assert isinstance(storing.open_to("r1"), Append)
+
+
+def test_what_was_sent_two_configurations_ago_is_decided_and_not_stored_by_members_of_now() -> None:
+    """They may have no fence where a decision has passed it."""
+    storing = Storing()
+    sent = storing.entry_at("r1")
+    storing.reconfigure(*NEW)
+    storing.settle()
+    assert storing.waiting == set()
+    (asked,) = storing.commands
+    assert asked.command == RecoverCommand(sent, may_be_complete=True)
+    storing.decide(Fate.IN_FORCE)
+    storing.sleep(0.001)
+    assert isinstance(storing.result, Done)
+
+
+@pytest.mark.parametrize("fate", [Fate.UNKNOWN, Fate.VOID])
+def test_what_a_decision_has_passed_meanwhile_is_unknown_at_once(fate: Fate) -> None:
+    storing = Storing()
+    sent = storing.entry_at("r1")
+    storing.reconfigure(*NEW)
+    storing.settle()
+    storing.cache_of(NAME).summary = Summary(horizon=sent.t)
+    storing.decide(fate)
+    assert isinstance(storing.result, Failed)
+    assert not storing.result.definite
+
+
+def test_what_no_decision_has_room_for_yet_is_asked_for_again() -> None:
+    storing = Storing()
+    storing.reconfigure(*NEW)
+    storing.settle()
+    storing.decide(Fate.UNKNOWN)
+    storing.sleep(2 * HEDGE_S)
+    assert not storing.is_over
+    assert len(storing.commands) == 1
+
+
+def test_a_fate_that_was_asked_for_in_the_configuration_before_is_not_void_in_this_one() -> None:
+    """That no final quorum may store it was said of quorums of before: those of now may, and it may have been taken."""
+    storing = Storing()
+    sent = storing.entry_at("r1")
+    storing.answer_all(FENCED, "r1", "r2")
+    storing.sleep(HEDGE_S)
+    (asked,) = storing.commands
+    assert asked.command == RecoverCommand(sent, may_be_complete=False)
+    storing.follow(replace(storing.document, epoch=1))
+    storing.decide(Fate.VOID)
+    assert isinstance(storing.result, Failed)
+    assert not storing.result.definite
+
+
+def test_what_is_written_back_goes_in_messages_of_a_bounded_size() -> None:
+    stage = Stage(limits=replace(DEFAULTS, page_bytes_max=DEFAULTS.value_bytes_max))
+    large = Value('"' + "x" * (DEFAULTS.value_bytes_max * 2 // 3) + '"')
+    entries = [Entry(at(us), at(us), large) for us in (1, 2, 3)]
+    stage.play(Blind(NAME, stage.task, stage).write_back(*entries))
+    for entry in entries:
+        assert stage.open_to("r1").entries == (entry,)
+        stage.answer_all(STORED, "r1", "r2")
+    assert stage.result == (at(1), at(2), at(3))

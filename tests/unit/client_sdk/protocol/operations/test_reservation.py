@@ -84,7 +84,7 @@ def test_agreed_is_what_all_hold_as_the_first_or_a_final_quorum_under_one_ballot
 def test_proposed_is_what_may_have_been_agreed_already(
     shown: dict[str, Held], proposed: tuple[Entry, ...]
 ) -> None:
-    assert proposal_from(shown, OURS) == proposed
+    assert proposal_from(shown, OURS, CHOICE) == proposed
 
 
 def test_one_refusal_refuses_the_ballot() -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 import pytest
+from msgspec.structs import replace
 
 from quorate.api_specs.messages import Collect, Collected, Refused, Reply, Request, Status
 from quorate.client_sdk.protocol.core.answer_times import RESEND_S_FIRST
@@ -59,6 +60,10 @@ class NotingPart:
         if len(self.taken) >= self._needed:
             return Done(self.operation.object, "Read/Ok", frozenset(self.taken))
         return Alone(alone) if is_hedged and not self._is_patient else None
+
+    def renewed(self) -> Alone:
+        """See Part."""
+        return Alone(alone)
 
     def failed(self, expired: Expired, *, is_at_large: bool) -> Outcome | Alone:
         """See Part."""
@@ -191,3 +196,14 @@ def test_a_part_that_all_refused_fails_for_that_reason_and_for_certain() -> None
     ((expired, is_at_large),) = other.failures
     assert (expired.limit, is_at_large) == (None, True)
     assert expired.answered == set(REPLICAS)
+
+
+def test_in_a_new_configuration_each_goes_on_alone_whatever_was_answered(
+    first: NotingPart, second: NotingPart
+) -> None:
+    sharing = Sharing((first, [1]), (second, [2, 3]))
+    sharing.follow(replace(sharing.document, epoch=1))
+    sharing.answer("r1", OK, OK)
+    assert sharing.alone.keys() == {1, 2, 3}
+    assert not sharing.ended
+    assert sharing.is_over
