@@ -1,0 +1,185 @@
+"""The steps of a change of the cluster's configuration, from whichever it has to the one that is wanted. Pure: what is to be done comes out, what
+came of it goes in.
+
+What is in force next is chosen by a compare-and-set on a register of the cluster itself (`CONFIGURATION`), under the quorums in force now: of two
+who want different things at once one wins, and the other goes on from there; and whoever comes after one that vanished finds how far it came, and
+does the rest. Each step may be done twice. Must not know how replicas are told, nor time.
+"""
+
+from collections.abc import Collection, Generator, Mapping
+from contextlib import suppress
+from typing import Any, Final
+
+import msgspec
+from msgspec import UNSET, Struct
+from msgspec.structs import replace
+
+from ...adts.log import Value
+from ...api_specs.cluster import BadCluster, ClusterDocument, from_json
+from .configurations import is_over, is_served, joint, settled, taken_back
+from .core.values import Carry, CompareAndSet, Done, Failed, Operation, Read
+
+CONFIGURATION: Final = "register/quorate.configuration"
+"""Holds the configuration chosen last, as JSON; nothing while that is the first."""
+AGAIN_S: Final = 0.05
+"""Between two tries of what did not come to its end."""
+PAUSE_S_MAX: Final = 2.0
+
+
+class Perform(Struct, frozen=True):
+    """Have the front end run it. Answer: the Outcome."""
+
+    operation: Operation
+
+
+class Tell(Struct, frozen=True):
+    """Tell all members of the configuration, and those of the one before, that it is in force; the front end goes by it, too. Answer: by replica that
+    answered, which configuration it is in now."""
+
+    document: ClusterDocument
+
+
+class Ask(Struct, frozen=True):
+    """Ask the members of the configuration what they hold. Answer: `Holding` by replica that answered."""
+
+    document: ClusterDocument
+
+
+class Holding(Struct, frozen=True):
+    """All objects that a replica holds, in which configuration it is, and how many idempotency keys it holds of before it came there."""
+
+    epoch: int
+    objects: tuple[str, ...]
+    keys: int
+
+
+class _Overtaken(Exception):
+    """Somebody else has brought the change to its end."""
+
+
+class Wait(Struct, frozen=True):
+    """Let about so many seconds pass: up to half as long again, by chance, for others may wait for the same. Answer: None."""
+
+    seconds: float
+
+
+Todo = Perform | Tell | Ask | Wait
+Steps = Generator[Todo, Any, Any]
+
+
+def change(at: ClusterDocument, wanted: ClusterDocument) -> Generator[Todo, Any, ClusterDocument]:
+    """Bring the cluster to the configuration that is wanted, from `at` or a later one. A change under way is brought to its end before. Returns what is in
+    force then. Raises BadCluster where the wanted one cannot follow, or the register cannot hold it."""
+    at = yield from _latest(at)
+    while at.former is not None or not is_like(at, wanted):
+        if at.former is not None:
+            with suppress(_Overtaken):
+                yield from _carry_over(at, at.former)
+            following = settled(at)
+        else:
+            following = joint(at, wanted)
+            yield from _met(wanted)
+        at = yield from _choose(at, following)
+    return at
+
+
+def take_back(at: ClusterDocument) -> Generator[Todo, Any, ClusterDocument]:
+    """End the change under way, if there is one, with the configuration that was in force before. Returns what is in force then."""
+    at = yield from _latest(at)
+    while at.former is not None:
+        at = yield from _choose(at, taken_back(at))
+    return at
+
+
+def _choose(at: ClusterDocument, following: ClusterDocument) -> Generator[Todo, Any, ClusterDocument]:
+    """Have it follow, unless something else does; what is chosen then."""
+    outcome = yield Perform(CompareAndSet(CONFIGURATION, _text(at), _text(following)))
+    if isinstance(outcome, Failed) and outcome.reason not in ("unavailable", "unknown"):
+        raise BadCluster(f"the cluster's own register does not take this configuration: {outcome.detail}")
+    return (yield from _latest(at))
+
+
+def _met(wanted: ClusterDocument) -> Steps:
+    """Wait until members answer that hold every quorum of it: with both in force, nothing would be done without them, and nobody could go back."""
+    while True:
+        told: Mapping[str, Holding] = yield Ask(wanted)
+        if is_served(wanted, told.keys()):
+            return
+        yield Wait(AGAIN_S)
+
+
+def is_like(one: ClusterDocument, other: ClusterDocument) -> bool:
+    """Whether they differ in nothing but their places in the chain."""
+    return _bare(one) == _bare(other)
+
+
+def _bare(document: ClusterDocument) -> ClusterDocument:
+    return replace(document, epoch=UNSET, old=UNSET, retired=UNSET)
+
+
+def _text(document: ClusterDocument) -> Value | None:
+    """As the register has it."""
+    return Value(msgspec.json.encode(document, order="deterministic").decode()) if document.number else None
+
+
+def _latest(at: ClusterDocument) -> Generator[Todo, Any, ClusterDocument]:
+    """The configuration chosen last; of one that is to stay, a member is in it, and tells the others."""
+    while not isinstance(outcome := (yield Perform(Read(CONFIGURATION))), Done):
+        if at.number:  # Nobody may have been told of the one that this front end goes by.
+            yield Tell(at)
+        yield Wait(AGAIN_S)
+    latest = at if outcome.result is None else from_json(msgspec.json.decode(outcome.result))
+    while latest.number and latest.former is None:
+        told: Mapping[str, int] = yield Tell(latest)
+        if any(told.get(name, 0) >= latest.number for name in latest.votes):
+            break
+        yield Wait(AGAIN_S)
+    return latest
+
+
+def _carry_over(both: ClusterDocument, old: ClusterDocument) -> Steps:
+    """Until whatever was acknowledged under the old configuration is stored by quorums of both, and nothing can be acknowledged under it any more."""
+    left = frozenset[str]()
+    while not is_over(old, left):
+        told: Mapping[str, int] = yield Tell(both)
+        left = (
+            frozenset(replica for replica, epoch in told.items() if epoch >= both.number) & old.votes.keys()
+        )
+        if not is_over(old, left):
+            yield Wait(AGAIN_S)
+    for name in sorted((yield from _objects(both, old))):
+        yield from _carry(name)
+    while (yield from _has_keys(both, old)):
+        yield Wait(AGAIN_S)
+
+
+def _carry(name: str) -> Steps:
+    """Others may carry it, too, each with a term that ends those before: who comes to nothing leaves them time."""
+    pause_s = AGAIN_S
+    while not isinstance((yield Perform(Carry(name))), Done):
+        yield Wait(pause_s)
+        pause_s = min(2 * pause_s, PAUSE_S_MAX)
+
+
+def _held(both: ClusterDocument, old: ClusterDocument) -> Generator[Todo, Any, Collection[Holding]]:
+    """What those hold that have left the old configuration: of replicas whom each of its quorums meets."""
+    while True:
+        told: Mapping[str, Holding] = yield Ask(both)
+        if any(each.epoch > both.number for each in told.values()):
+            raise _Overtaken
+        held = {replica: each for replica, each in told.items() if each.epoch == both.number}
+        if is_over(old, held.keys()):
+            return held.values()
+        yield Wait(AGAIN_S)
+
+
+def _objects(both: ClusterDocument, old: ClusterDocument) -> Generator[Todo, Any, set[str]]:
+    held = yield from _held(both, old)
+    return {name for each in held for name in each.objects}
+
+
+def _has_keys(both: ClusterDocument, old: ClusterDocument) -> Generator[Todo, Any, bool]:
+    """Whether what was agreed on under idempotency keys before is remembered still. It is not carried: whoever repeats such an operation under the new
+    configuration alone would have it done once more."""
+    held = yield from _held(both, old)
+    return any(each.keys for each in held)

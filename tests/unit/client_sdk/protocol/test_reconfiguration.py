@@ -1,0 +1,230 @@
+"""The steps of a change, answered by hand."""
+
+from collections.abc import Generator
+from typing import Any
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from quorate.adts.log import Value
+from quorate.api_specs.cluster import BadCluster, ClusterDocument
+from quorate.client_sdk.protocol.configurations import joint, settled, taken_back
+from quorate.client_sdk.protocol.core.values import Carry, CompareAndSet, Done, Failed, Read
+from quorate.client_sdk.protocol.reconfiguration import (
+    CONFIGURATION,
+    Ask,
+    Holding,
+    Perform,
+    Tell,
+    Todo,
+    Wait,
+    change,
+    is_like,
+    take_back,
+)
+from tests.unit.client_sdk.scripted import document_of
+
+OLD, NEW = document_of("r1", "r2", "r3"), document_of("r1", "r4", "r5")
+BOTH = joint(OLD, NEW)
+AFTER = settled(BOTH)
+SWAPPED, NOT_SWAPPED = (Done(is_done, "Cas", frozenset()) for is_done in (True, False))
+LATE = Failed("unavailable", "no quorum", definite=True)
+
+
+def text(document: ClusterDocument) -> Value | None:
+    found = msgspec.json.encode(document, order="deterministic").decode()
+    return Value(found) if document.number else None
+
+
+class Change:
+    """One operator, and what he wants done next."""
+
+    def __init__(
+        self,
+        at: ClusterDocument = OLD,
+        wanted: ClusterDocument = NEW,
+        steps: Generator[Todo, Any, ClusterDocument] | None = None,
+    ) -> None:
+        self._steps: Generator[Todo, Any, ClusterDocument] = steps or change(at, wanted)
+        self.todo: Todo | None = next(self._steps)
+        self.result: ClusterDocument | None = None
+
+    def answer(self, answer: Any) -> Todo | None:
+        """What came of it, and what is next."""
+        try:
+            self.todo = self._steps.send(answer)
+        except StopIteration as stop:
+            self.todo, self.result = None, stop.value
+        return self.todo
+
+    def read(self, document: ClusterDocument) -> Todo | None:
+        """The register holds this."""
+        assert self.todo == Perform(Read(CONFIGURATION))
+        return self.answer(Done(text(document), "Read/Ok", frozenset()))
+
+    def begin(self) -> None:
+        """Both are in force, and the three replicas that block the old one hold these."""
+        assert self.read(OLD) == Ask(NEW)
+        self.answer(dict.fromkeys(NEW.votes, holding(epoch=0)))
+        self.answer(SWAPPED)
+        assert self.read(BOTH) == Tell(BOTH)
+
+
+def holding(*objects: str, keys: int = 0, epoch: int = 1) -> Holding:
+    return Holding(epoch, objects, keys)
+
+
+def test_a_change_chooses_both_tells_carries_and_chooses_the_new_alone() -> None:
+    operator = Change()
+    assert operator.read(OLD) == Ask(NEW)
+    chosen = operator.answer({"r1": holding(epoch=0), "r5": holding(epoch=0)})
+    assert chosen == Perform(CompareAndSet(CONFIGURATION, None, text(BOTH)))
+    assert operator.answer(SWAPPED) == Perform(Read(CONFIGURATION))
+    assert operator.read(BOTH) == Tell(BOTH)
+    assert operator.answer({"r1": 1, "r3": 1}) == Ask(BOTH)
+    assert operator.answer({"r1": holding("queue/b"), "r3": holding("queue/a")}) == Perform(Carry("queue/a"))
+    assert operator.answer(Done(3, "Carry/Ok", frozenset())) == Perform(Carry("queue/b"))
+    assert operator.answer(Done(0, "Carry/Ok", frozenset())) == Ask(BOTH)
+    told = operator.answer({"r1": holding(), "r2": holding()})
+    assert told == Perform(CompareAndSet(CONFIGURATION, text(BOTH), text(AFTER)))
+    operator.answer(SWAPPED)
+    assert operator.read(AFTER) == Tell(AFTER)
+    assert isinstance(operator.answer({}), Wait), "nobody heard"
+    assert operator.answer(None) == Tell(AFTER)
+    assert isinstance(operator.answer({"r2": 2}), Wait), "it tells nobody: it is no member any more"
+    operator.answer(None)
+    assert operator.answer({"r4": 2}) is None
+    assert operator.result == AFTER
+
+
+def test_nothing_is_carried_while_an_operation_may_still_end_under_the_old_one() -> None:
+    operator = Change()
+    operator.begin()
+    assert isinstance(operator.answer({"r1": 1, "r4": 1, "r5": 1, "r2": 0}), Wait)
+    assert operator.answer(None) == Tell(BOTH)
+    assert operator.answer({"r2": 1, "r3": 1}) == Ask(BOTH)
+
+
+def test_objects_are_asked_of_replicas_whom_each_old_quorum_meets() -> None:
+    operator = Change()
+    operator.begin()
+    operator.answer({"r1": 1, "r2": 1})
+    assert isinstance(operator.answer({"r1": holding("queue/a"), "r2": holding("queue/b", epoch=0)}), Wait)
+    assert operator.answer(None) == Ask(BOTH)
+    assert operator.answer({"r1": holding("queue/a"), "r2": holding()}) == Perform(Carry("queue/a"))
+
+
+def test_what_could_not_be_carried_is_tried_again() -> None:
+    operator = Change()
+    operator.begin()
+    operator.answer({"r1": 1, "r2": 1})
+    operator.answer({"r1": holding("queue/a"), "r2": holding()})
+    assert isinstance(operator.answer(LATE), Wait)
+    assert operator.answer(None) == Perform(Carry("queue/a"))
+
+
+def test_the_new_one_waits_until_keys_of_before_are_forgotten() -> None:
+    operator = Change()
+    operator.begin()
+    operator.answer({"r1": 1, "r2": 1})
+    assert operator.answer({"r1": holding(), "r2": holding()}) == Ask(BOTH)
+    assert isinstance(operator.answer({"r1": holding(keys=1), "r2": holding()}), Wait)
+    assert operator.answer(None) == Ask(BOTH)
+    following = operator.answer({"r1": holding(), "r2": holding()})
+    assert following == Perform(CompareAndSet(CONFIGURATION, text(BOTH), text(AFTER)))
+
+
+def test_who_comes_after_one_that_vanished_does_the_rest() -> None:
+    operator = Change()
+    assert operator.read(BOTH) == Tell(BOTH)
+    assert operator.answer({"r1": 1, "r2": 1}) == Ask(BOTH)
+
+
+def test_who_was_overtaken_looks_again_how_far_it_is() -> None:
+    operator = Change()
+    operator.begin()
+    operator.answer({"r1": 1, "r2": 1})
+    operator.answer({"r1": holding(epoch=2), "r2": holding()})
+    assert operator.todo == Perform(CompareAndSet(CONFIGURATION, text(BOTH), text(AFTER)))
+    operator.answer(NOT_SWAPPED)
+    assert operator.read(AFTER) == Tell(AFTER)
+    operator.answer({"r1": 2})
+    assert operator.result == AFTER
+
+
+def test_what_is_there_already_is_not_changed() -> None:
+    operator = Change(wanted=OLD)
+    assert operator.read(OLD) is None
+    assert operator.result == OLD
+
+
+def test_a_register_that_cannot_be_read_is_read_again() -> None:
+    operator = Change()
+    assert isinstance(operator.answer(LATE), Wait)
+    assert operator.answer(None) == Perform(Read(CONFIGURATION))
+
+
+def test_a_change_of_others_is_brought_to_its_end_before_ones_own() -> None:
+    wanted = document_of("r4")
+    operator = Change(wanted=wanted)
+    operator.read(BOTH)
+    operator.answer({"r1": 1, "r2": 1})
+    operator.answer({"r1": holding(), "r2": holding()})
+    operator.answer({"r1": holding(), "r2": holding()})
+    operator.answer(SWAPPED)
+    assert operator.read(AFTER) == Tell(AFTER)
+    assert operator.answer({"r1": 2}) == Ask(wanted)
+    chosen = operator.answer({"r4": holding(epoch=2)})
+    assert chosen == Perform(CompareAndSet(CONFIGURATION, text(AFTER), text(joint(AFTER, wanted))))
+
+
+def test_nothing_is_begun_while_too_few_of_the_new_members_answer() -> None:
+    """With both in force, nobody could go on or back without them."""
+    operator = Change()
+    operator.read(OLD)
+    assert isinstance(operator.answer({"r1": holding(epoch=0)}), Wait)
+    assert operator.answer(None) == Ask(NEW)
+
+
+def test_a_configuration_that_the_register_does_not_take_is_refused() -> None:
+    operator = Change()
+    operator.read(OLD)
+    operator.answer(dict.fromkeys(NEW.votes, holding(epoch=0)))
+    with pytest.raises(BadCluster, match="too large"):
+        operator.answer(Failed("refused", "the value is too large", definite=True))
+
+
+def test_who_goes_by_a_configuration_that_no_replica_was_told_of_tells_them() -> None:
+    operator = Change(at=AFTER, wanted=NEW)
+    assert operator.answer(LATE) == Tell(AFTER)
+    assert isinstance(operator.answer({}), Wait)
+    assert operator.answer(None) == Perform(Read(CONFIGURATION))
+
+
+def test_a_change_that_has_begun_is_taken_back() -> None:
+    operator = Change(steps=take_back(OLD))
+    back = taken_back(BOTH)
+    assert operator.read(BOTH) == Perform(CompareAndSet(CONFIGURATION, text(BOTH), text(back)))
+    operator.answer(SWAPPED)
+    assert operator.read(back) == Tell(back)
+    operator.answer({"r2": 2})
+    assert operator.result == back
+
+
+def test_what_has_come_to_its_end_is_not_taken_back() -> None:
+    operator = Change(steps=take_back(OLD))
+    assert operator.read(AFTER) == Tell(AFTER)
+    operator.answer({"r1": 2})
+    assert operator.result == AFTER
+
+
+def test_what_cannot_follow_is_refused_before_anything_is_done() -> None:
+    operator = Change(wanted=replace(NEW, name="other"))
+    with pytest.raises(BadCluster, match="name"):
+        operator.read(OLD)
+
+
+def test_places_in_the_chain_make_no_difference() -> None:
+    assert is_like(AFTER, NEW)
+    assert not is_like(BOTH, OLD)
