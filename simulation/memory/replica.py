@@ -22,7 +22,7 @@ UNBOUNDED: Final = Capacity()
 
 
 class OtherCluster(ValueError):
-    """The batch comes from a front end that holds another cluster file."""
+    """The batch comes from a front end that goes by another configuration."""
 
 
 class InMemoryReplica:
@@ -49,6 +49,11 @@ class InMemoryReplica:
         """Changes with every start."""
         return f"{self.id}i{self._number}"
 
+    def follow(self, document: ClusterDocument) -> None:
+        """It is in this configuration from now on, durably, and takes messages of no other."""
+        self.document = document
+        self._keeps_events.clear()
+
     def is_full(self, percent: int) -> bool:
         """Whether it has as many objects as it may for what goes so many percent beyond its bound."""
         return self.store.use().objects >= beyond(self.capacity, percent).objects_max
@@ -61,7 +66,7 @@ class InMemoryReplica:
         self._ahead = Ahead(self.document.clock)
 
     def exchange(self, batch: Batch, now_us: int, stepped_us: int = 0) -> BatchReply:
-        """Handle and commit a batch; OtherCluster when its sender holds another cluster file. Its clock was stepped so far."""
+        """Handle and commit a batch; OtherCluster when its sender goes by another configuration. Its clock was stepped so far."""
         reply = self.handle(batch, now_us, (now_us - stepped_us) / 1e6)
         self.store.commit()
         return reply
@@ -69,7 +74,7 @@ class InMemoryReplica:
     def handle(self, batch: Batch, now_us: int, mono_s: float) -> BatchReply:
         """Handle a batch in the open transaction: the reply must not leave before `store.commit`. `mono_s` never steps."""
         if batch.cluster != self.document.hash:
-            raise OtherCluster(f"replica {self.id} holds the cluster file {self.document.hash[:12]}")
+            raise OtherCluster(f"replica {self.id} is in configuration {self.document.number}")
         self._ages.look(self.store, mono_s)
         self.look_ahead(now_us, mono_s)
         replies = tuple(

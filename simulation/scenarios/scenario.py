@@ -104,6 +104,9 @@ class Scenario(Struct, frozen=True):
     """Whether a caller goes on from one object to the next, but for the first one, which all use throughout."""
     objects_max: int = 0
     """How many objects a replica may have, in worlds whose replicas are full at times; 0: as many as come."""
+    changes: tuple[ClusterDocument, ...] = ()
+    """The configurations that operators want, one after another, or at once."""
+    change_every_us: int = 0
     each_another: tuple[str, ...] = ()
     """Arguments of its operations that are another one in each call, so that answers tell whose they are."""
 

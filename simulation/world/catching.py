@@ -69,6 +69,8 @@ class CatchingUp:
         if not self._node.is_up or self._node.is_stopped:
             return
         for other in self._others:
+            if not (self._node.is_member and other.is_member):
+                continue
             versions = (other.replica.store.version, self._node.replica.store.version)
             if self._is_due(other.id, versions):
                 self._begin(other, Pass(self._world.now_us, versions, self._progress[other.id].copy()))
@@ -137,7 +139,7 @@ class CatchingUp:
 
     def _install(self, lack: Lack, told: Collected) -> None:
         node, store = self._node, self._node.replica.store
-        cluster = self._world.document.hash
+        cluster = node.replica.document.hash
         node.commit()
 
         def handle(request: Request) -> Reply:
@@ -165,7 +167,7 @@ class CatchingUp:
                 for t in [entry.t for entry in effect.entries]:
                     if state is not None and t <= state.horizon:
                         raise Violation(f"{node.id} {name}: {t} was installed below the horizon")
-                    node.watch.installed(node.id, name, t)
+                    node.watch.installed(node.replica, name, t)
         store.apply(*effects)
         store.commit()
 
@@ -174,11 +176,20 @@ class CatchingUp:
         node, world, process = self._node, self._world, self._process
 
         def answered(reply: Reply) -> None:
-            if node.is_up and not node.is_stopped and process == self._process:
+            if (
+                node.is_up
+                and not node.is_stopped
+                and process == self._process
+                and node.replica.document.number == epoch
+            ):
                 hear(reply)
+
+        epoch = node.replica.document.number
 
         def arrived() -> None:
             delay_us = world.network.delay_us(other.id, node.id)
+            if other.replica.document.number != epoch:
+                return
             if other.is_up and not other.is_stopped and delay_us is not None:
                 other.commit()  # The question joins the transaction at hand, whose other replies leave with it.
                 world.later(delay_us, answered, other.replica.tell(request, other.wall_us))

@@ -70,7 +70,7 @@ def level(world: "World") -> None:
     """
     _let_replicas_hear(world)
     world.pass_time(STRAYS_US)
-    nodes = list(world.replicas.values())
+    nodes = world.members
     world.pass_time(LEVEL_PASSES * EVERY_US)
     if lacked := lacking(nodes):
         world.pass_time(LEVEL_PASSES * EVERY_US)
@@ -97,21 +97,21 @@ def agree(world: "World") -> None:
 
 def _repair(world: "World") -> None:
     """Each replica's front end finishes what clients left that vanished, and catch-up brings it."""
-    nodes = list(world.replicas.values())
+    nodes = world.members
     for node in nodes:
         world.embed(node)
     for _ in range(REPAIR_ROUNDS):
         for node in nodes:
             node.repairing.round()
         world.pass_time(REPAIR_ROUND_US)
-    if left := unfinished(nodes, world.document) | lacking(nodes):
+    if left := unfinished(nodes, world.latest) | lacking(nodes):
         raise Violation(min(left))
 
 
 def _looks(world: "World") -> Iterator[Operation]:
     """What only observes, of every object of which all replicas hold the same."""
     for name in world.scenario.objects:
-        if not are_level(name, list(world.replicas.values())):
+        if not are_level(name, world.members):
             continue
         match adt_of(name):
             case "queue":
@@ -133,11 +133,11 @@ def _looks(world: "World") -> Iterator[Operation]:
 def empty_outboxes(world: "World") -> None:
     """With all replicas up, what waits in outboxes is relayed: at last also what was under the lease of one that died."""
     _let_replicas_hear(world)
-    for node in world.replicas.values():
+    for node in world.members:
         world.embed(node)
     for _ in range(RELAY_ROUNDS):
         world.pass_time(RELAY_ROUND_US)
-        if all(node.relaying.is_idle for node in world.replicas.values()):
+        if all(node.relaying.is_idle for node in world.members):
             return
     raise Violation("on a healthy cluster outboxes are not emptied")
 
@@ -183,11 +183,11 @@ def _has_room(world: "World", operation: Operation) -> bool:
     is_deletion = isinstance(operation, Write)
     taking = {
         node.id
-        for node in world.replicas.values()
+        for node in world.members
         if not node.replica.is_full(0 if is_deletion else REPAIRED_PERCENT)
         or name in node.replica.store.objects()
     }
-    choice = world.document.choice_of(f"{name}/{ABSENT}" if isinstance(operation, Items) else name)
+    choice = world.latest.choice_of(f"{name}/{ABSENT}" if isinstance(operation, Items) else name)
     needed = [choice.final_of_kind(Kind.BLIND)]
     if not is_deletion:
         needed += [choice.initial_of_kind(Kind.DECIDE), choice.final_of_kind(Kind.DECIDE)]
@@ -198,7 +198,7 @@ def drain_leases(world: "World", name: str) -> None:
     """Accept all that can be had, until nothing is held or waits; what the dead held comes back with time: where clocks were
     ahead, once they have come as far again."""
     if world.scenario.faults.leaps:
-        for replica in world.replicas.values():
+        for replica in world.members:
             replica.leap(world.scenario.faults.leap_us_max + LEASE_ROUND_US)
     for number in range(LEASE_ROUNDS):
         if number > LEASE_ROUNDS // 2:  # Expired items may find no room among the dead letters.
@@ -252,7 +252,7 @@ def make_room(world: "World") -> None:
 
 
 def _known(world: "World") -> list[str]:
-    return sorted({name for replica in world.replicas.values() for name in replica.replica.store.objects()})
+    return sorted({name for replica in world.members for name in replica.replica.store.objects()})
 
 
 def settle_down(world: "World") -> None:
@@ -298,7 +298,7 @@ def settle_down(world: "World") -> None:
 
 def _ended(world: "World") -> list[str]:
     """Which objects came to nothing, by all replicas that know them: where there is no catch-up, one may not have heard what came since."""
-    stores: list[Any] = [replica.replica.store for replica in world.replicas.values()]
+    stores: list[Any] = [replica.replica.store for replica in world.members]
     return [
         name
         for name in sorted({name for store in stores for name in store.objects()})
@@ -321,7 +321,7 @@ def _ask_in_vain(world: "World", dictionaries: Collection[str], queues: Collecti
 
 def _check_forgotten(world: "World", rows_max: Mapping[str, int], keys: Collection[str]) -> None:
     """No replica holds more rows than that, one of these keys, or promises alone."""
-    for replica in world.replicas.values():
+    for replica in world.members:
         store = replica.replica.store
         for name, most in rows_max.items():
             rows = store.length(name)

@@ -51,7 +51,9 @@ class Janitor:
                 break
         else:
             raise AssertionError(f"the janitor of {node.id} finds no end")
-        due = [] if node.front is None else self._pruning.ended(store, mono_s, BURIED_MAX)
+        due = (
+            [] if node.front is None or not node.is_member else self._pruning.ended(store, mono_s, BURIED_MAX)
+        )
         for name in due:
             if node.front is not None:  # It may crash over the one before.
                 node.front.start(
@@ -78,7 +80,7 @@ class Repairing:
     def round(self) -> None:
         """Finish decisions of which nobody has told for long that they are made."""
         store: Any = self._node.replica.store
-        if self._node.front is not None:
+        if self._node.front is not None and self._node.is_member:
             for name in self._undecided.due(store, self._node.clock.mono_s, REPAIRED_MAX):
                 self._ask(ReadRepair(name))
 

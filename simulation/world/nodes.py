@@ -10,6 +10,7 @@ from typing import Final
 from msgspec import msgpack
 
 from ...api_specs.checking import check_batch
+from ...api_specs.cluster import ClusterDocument
 from ...api_specs.messages import Batch, BatchReply
 from ...client_sdk.protocol.core.values import (
     Effects,
@@ -22,6 +23,7 @@ from ...client_sdk.protocol.core.values import (
 )
 from ...client_sdk.protocol.core.work import Work
 from ...client_sdk.protocol.front_end import FrontEnd
+from ...client_sdk.protocol.reconfiguration import Holding
 from ...replica.protocol.at_most_once import AtMostOnce
 from ...timestamps.clock import Now
 from ..memory.replica import InMemoryReplica
@@ -62,7 +64,34 @@ class ReplicaNode(Stoppable):
         self.catching_up: CatchingUp | None = None
         self._open: list[tuple[Exchange, BatchReply | None]] = []
         self._janitor, self.repairing, self.relaying = Janitor(self), Repairing(self), Relaying(self)
+        self._keys_before: frozenset[tuple[str, str]] = frozenset()
         self.asks = self._no_asks()
+
+    @property
+    def is_member(self) -> bool:
+        """Whether it is one in the configuration that it is in."""
+        return self.id in self.replica.document.votes
+
+    def follow(self, document: ClusterDocument) -> int:
+        """The cluster has this configuration, or a later one; in which it is now. What was handled in the one before is committed."""
+        if document.number <= self.replica.document.number:
+            return self.replica.document.number
+        self.commit()
+        self.replica.follow(document)
+        self.watch.follow(document)
+        self._keys_before = frozenset(self.replica.store.reserved())
+        self.world.trace(
+            self.id, lambda: f"is in configuration {document.number}: {', '.join(document.votes)}"
+        )
+        if self.front is not None:
+            self.front.follow(document)
+        return document.number
+
+    def holding(self) -> Holding:
+        """What it holds, as is on disk."""
+        self.commit()
+        store, epoch = self.replica.store, self.replica.document.number
+        return Holding(epoch, tuple(store.objects()), len(self._keys_before & set(store.reserved())))
 
     def _no_asks(self) -> AtMostOnce:
         return AtMostOnce(self.replica.incarnation, self.world.document.clock.offset_max_s)
@@ -130,6 +159,7 @@ class ReplicaNode(Stoppable):
     def hear_of(self, other: "ReplicaNode") -> None:
         """The other's watch tells this one how far its store has come (`quorate.replica.upkeep.announcer`)."""
         if self.is_up and other.is_up and not self.is_stopped and not other.is_stopped and not other._open:
+            self.follow(other.replica.document)
             store = self.replica.store
             store.witnessed = max(store.witnessed, other.replica.store.clock)
             self.replica.look_ahead(self.wall_us, self.clock.mono_s)
@@ -158,6 +188,9 @@ class ReplicaNode(Stoppable):
             exchange.front.time_out(exchange)
             return
         batch = exchange.batch
+        if batch.cluster != self.replica.document.hash:
+            exchange.front.answer_other(exchange, self.replica.document)
+            return
         if self.world.has_codec:
             batch = _decode_batch(msgpack.encode(batch))
             assert not check_batch(batch, self.world.document.limits).refused
@@ -209,9 +242,10 @@ class FrontNode(Stoppable):
         self.is_alive = True
         self.crash_at = 0
         """It vanishes when it is about to send this batch; 0: it does not."""
-        self.cluster = world.document.hash
+        document = world.document if home is None else home.replica.document
+        self.cluster = document.hash
         own = None if home is None else home.id
-        self.machine = FrontEnd(world.document, site=name, seed=seed, own=own, may_forward=world.is_routed)
+        self.machine = FrontEnd(document, site=name, seed=seed, own=own, may_forward=world.is_routed)
         if world.is_busy:
             self.machine.work = Work(turn_bytes=1, light_bytes=1, pause_s=BUSY_S)
         self.janitor_outcomes: dict[str, int] = {}
@@ -291,6 +325,30 @@ class FrontNode(Stoppable):
         self._on_finish.pop(number)
         self.obey(effects)
         return True
+
+    def follow(self, document: ClusterDocument) -> None:
+        """The cluster has this configuration, or a later one."""
+        if self._held is not None:
+            self.hold(self.follow, document)
+            return
+        if not self.is_alive or document.number <= self.machine.epoch:
+            return
+        self.cluster = document.hash
+        self._outbox.clear()
+        self.world.trace(self.name, lambda: f"goes by configuration {document.number}")
+        self.obey(self.machine.reconfigure(document, self.now))
+
+    def answer_other(self, exchange: Exchange, document: ClusterDocument) -> None:
+        """The replica is in another configuration, and says in which: nothing was done."""
+        delay_us = self.world.network.delay_us(exchange.replica, self.address)
+        if delay_us is None:
+            self.time_out(exchange)
+            return
+        if document.number > self.machine.epoch:
+            self.world.later(delay_us, self.follow, document)
+        # It counts as silent, not as refusing: it may come into ours.
+        answer = Unanswered(f"it is in configuration {document.number}", definite=not exchange.is_doubled)
+        self.world.later(delay_us, self._answer, exchange, answer)
 
     def fail_soon(self, exchange: Exchange, detail: str, *, is_definite: bool = False) -> None:
         """The driver learns after a moment that there is no reply."""

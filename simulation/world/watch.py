@@ -39,6 +39,8 @@ from ..memory.replica import UNBOUNDED, InMemoryReplica
 from ..violation import Violation
 
 NOTHING_PROMISED: Final = Status()
+Holders = dict[str, int]
+"""Replicas that hold something, and in which configuration each came to."""
 
 
 class Watch:
@@ -46,15 +48,22 @@ class Watch:
 
     def __init__(self, document: ClusterDocument) -> None:
         self._document = document
+        self._documents = [document]
+        """The configurations that some replica came into."""
         self._last: dict[tuple[str, str], Status] = {}
-        self._accepted: defaultdict[tuple[str, Ballot], set[str]] = defaultdict(set)
-        self._stored: defaultdict[tuple[str, Timestamp], set[str]] = defaultdict(set)
+        self._accepted: defaultdict[tuple[str, Ballot], Holders] = defaultdict(dict)
+        self._stored: defaultdict[tuple[str, Timestamp], Holders] = defaultdict(dict)
         self._summaries: dict[tuple[str, Ballot], Summary] = {}
         self._ids: dict[tuple[str, Timestamp], str] = {}
         self._newest: dict[tuple[str, str], Ballot] = {}
         """By replica and object: the highest ballot that it accepted."""
         self._uses: dict[Timestamp, tuple[str, str]] = {}
         self.seen: dict[str, int] = defaultdict(int)
+
+    def follow(self, document: ClusterDocument) -> None:
+        """A replica has come into this configuration."""
+        if document not in self._documents:
+            self._documents.append(document)
 
     def repeated(self, operation: str, first: object, again: object) -> None:
         """An operation that was answered was run once more under its key."""
@@ -74,7 +83,7 @@ class Watch:
             self.seen["refused for want of room"] += isinstance(answer, Refused) and answer.reason in LIMITS
             if isinstance(request, Append) and isinstance(answer, Appended):
                 self._check_appended(replica.id, request, answer)
-            self._note(replica.id, request, answer)
+            self._note(replica, request, answer)
             status: Status | None = getattr(answer, "status", None)
             if status is not None:
                 self._check_rises(replica.id, request.object, status)
@@ -89,9 +98,9 @@ class Watch:
         if objects > beyond(replica.capacity, FORGOTTEN_PERCENT).objects_max:
             raise Violation(f"{replica.id} has more objects than it may: {objects}, of {bound}")
 
-    def installed(self, replica: str, name: str, t: Timestamp) -> None:
+    def installed(self, replica: InMemoryReplica, name: str, t: Timestamp) -> None:
         """A catch-up stores an entry below a fence."""
-        self._stored[name, t].add(replica)
+        self._stored[name, t].setdefault(replica.id, replica.document.number)
 
     def let_in(self, replica: str, name: str, floor: Timestamp) -> None:
         """A catch-up takes what another one holds, from below the floor here: that of the object falls. Nothing else may have it fall."""
@@ -125,13 +134,13 @@ class Watch:
                 raise Violation(f"{replica} {name}: {entry.t} was acknowledged below the fence {fence}")
             self._ids[name, entry.t] = entry.id
 
-    def _note(self, replica: str, request: Request, answer: Reply) -> None:
+    def _note(self, replica: InMemoryReplica, request: Request, answer: Reply) -> None:
         if isinstance(request, Append) and isinstance(answer, Appended):
             self.seen["fenced replies"] += not all(answer.stored)
             for entry, is_stored in zip(request.entries, answer.stored, strict=True):
                 self._use_once(entry.t, request.object, entry.id)
                 if is_stored:
-                    self._stored[request.object, entry.t].add(replica)
+                    self._stored[request.object, entry.t].setdefault(replica.id, replica.document.number)
         elif isinstance(request, Accept) and isinstance(answer, Accepted):
             self.seen["refused accepts"] += answer.refused
             if not answer.refused:
@@ -141,12 +150,12 @@ class Watch:
         if getattr(answer, "refused", False):
             self.seen["refused ballots"] += 1
 
-    def _note_accepted(self, replica: str, request: Accept) -> None:
-        name, ballot, summary = request.object, request.ballot, request.summary
+    def _note_accepted(self, acceptor: InMemoryReplica, request: Accept) -> None:
+        replica, name, ballot, summary = acceptor.id, request.object, request.ballot, request.summary
         term = term_of(ballot)
         if term < self._last.get((replica, name), NOTHING_PROMISED).promised:
             raise Violation(f"{replica} {name}: {ballot} was accepted below the promise")
-        self._accepted[name, ballot].add(replica)
+        self._accepted[name, ballot].setdefault(replica, acceptor.document.number)
         if (name, ballot) not in self._summaries:
             self._check_bounded(name, summary)
             self._count_kind(replica, request)
@@ -227,12 +236,18 @@ class Watch:
         self.seen[f"commits {adt_of(request.object)}"] += 1
 
     def _is_decided(self, name: str, ballot: Ballot) -> bool:
-        choice = self._document.choice_of(name)
-        return choice.final_of_kind(Kind.DECIDE).is_met_by(self._accepted[name, ballot])
+        return self._is_met(name, Kind.DECIDE, self._accepted[name, ballot])
 
     def _is_complete(self, name: str, t: Timestamp) -> bool:
-        choice = self._document.choice_of(name)
-        return choice.final_of_kind(Kind.BLIND).is_met_by(self._stored[name, t])
+        return self._is_met(name, Kind.BLIND, self._stored[name, t])
+
+    def _is_met(self, name: str, kind: Kind, holders: Holders) -> bool:
+        """Whether these are a final quorum of some configuration, with what each came to hold there or before."""
+        for document in self._documents:
+            held = {replica for replica, number in holders.items() if number <= document.number}
+            if document.choice_of(name).final_of_kind(kind).is_met_by(held):
+                return True
+        return False
 
     def _is_in_force(self, name: str, t: Timestamp) -> bool:
         """Whether the entry is complete, or a decision took it over; of a cell, also whether a newer value covers it."""

@@ -12,8 +12,10 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
+from ...api_specs.cluster import ClusterDocument
 from ...api_specs.limits import Capacity
 from ...client_sdk.protocol.core.values import Done, Enqueue, Failed, Operation, Outcome
+from ...client_sdk.protocol.reconfiguration import change, take_back
 from ..history import Call, History
 from ..memory.replica import UNBOUNDED
 from ..scenarios.callers import caller_of
@@ -24,6 +26,7 @@ from .ending import TELL_EVERY_US, agree, drain, empty_outboxes, level, make_roo
 from .exchange import Begun
 from .network import Link, Network, Stack
 from .nodes import FrontNode, ReplicaNode
+from .operators import Operator
 from .plan import plan_faults
 from .showing import shown, shown_outcome
 from .watch import Watch
@@ -31,6 +34,12 @@ from .watch import Watch
 EVENTS_MAX: Final = 200_000
 PRUNE_EVERY_US: Final = 500_000
 RELAY_EVERY_US: Final = 20_000
+CHANGED_AGAIN_US: Final = 100_000
+"""Until somebody goes on with what an operator began who vanished."""
+CHANGES_US_MAX: Final = 120_000_000
+"""More than keys are remembered, for each of several changes."""
+TAKEN_BACK: Final = 0.15
+"""Share of operators who take back what others have begun, if somebody has."""
 SHARE_REPEATED: Final = 0.7
 """Of operations under keys that got no answer, or did nothing."""
 TURNED_ROUND: Final = 8
@@ -70,14 +79,26 @@ class World:
         self._sequence = count(1)
         self._running = 0
         """Processes that are not done yet."""
-        self.replicas = {
-            replica.id: ReplicaNode(
-                self, replica.id, self.skew_us(scenario.faults.replica_skew_us), self.watch
-            )
-            for replica in self.document.replicas
-        }
+        self._operators = 0
+        """Those who change the configuration, or are about to."""
+        self.replicas: dict[str, ReplicaNode] = {}
+        for document in (self.document, *scenario.changes):
+            for name in document.votes:
+                if name not in self.replicas:
+                    skew_us = self.skew_us(scenario.faults.replica_skew_us)
+                    self.replicas[name] = ReplicaNode(self, name, skew_us, self.watch)
         self.fronts: list[FrontNode] = []
         self._processes: list[Process] = []
+
+    @property
+    def latest(self) -> ClusterDocument:
+        """The configuration that the cluster has come to, as far as a replica knows."""
+        return max((node.replica.document for node in self.replicas.values()), key=lambda each: each.number)
+
+    @property
+    def members(self) -> list[ReplicaNode]:
+        """The replicas of that configuration."""
+        return [self.replicas[name] for name in self.latest.votes]
 
     def note(self, what: str, times: int) -> None:
         """Count something so many times more."""
@@ -121,6 +142,8 @@ class World:
         self._begin()
         self._run_until_done(self._processes)
         self._heal()
+        if scenario.changes:
+            self._end_changes()
         if scenario.catches_up:
             level(self)
         if self.document.has_outboxes:
@@ -139,19 +162,17 @@ class World:
 
     def _begin(self) -> None:
         """Front ends, faults, and what replicas do in the background."""
-        scenario = self.scenario
+        scenario, homes = self.scenario, list(self.document.votes)
         for number in range(scenario.fronts):
-            replica = (
-                list(self.replicas.values())[number % len(self.replicas)]
-                if number < scenario.embedded
-                else None
-            )
+            replica = self.replicas[homes[number % len(homes)]] if number < scenario.embedded else None
             self._add_front(scenario.processes, scenario.operations, replica)
         if scenario.is_routed or self.document.has_outboxes:
             for node in self.replicas.values():
                 if node.front is None:
                     self._add_front(0, 0, node)
         plan_faults(self, self._rng)
+        if scenario.changes:
+            self._plan_changes()
         self.later(TELL_EVERY_US, self._tell)
         if scenario.prunes:
             self.later(self.prune_every_us, self._prune)
@@ -159,6 +180,37 @@ class World:
             catch_up_steadily(self)
         if self.document.has_outboxes:
             self.later(RELAY_EVERY_US, self._relay)
+
+    def _plan_changes(self) -> None:
+        """One operator after another, or several at once, each with a configuration of his own; who vanishes is followed by another one."""
+        rng = random.Random(f"operators {self.scenario.seed}")
+        for number, wanted in enumerate(self.scenario.changes):
+            self._operators += 1
+            begin_us = int(self.scenario.change_every_us * (number + rng.random()))
+            steps_max = rng.choice([float("inf"), float("inf"), rng.randint(1, 25)])
+            self.later(begin_us, self._change, wanted, steps_max)
+
+    def _change(self, wanted: ClusterDocument, steps_max: float) -> None:
+        self._add_front(0, 0)
+        front = self.fronts[-1]
+
+        def done() -> None:
+            if front.is_alive:
+                self._operators -= 1
+            else:
+                self.later(CHANGED_AGAIN_US, self._change, wanted, float("inf"))
+
+        at = front.machine.document
+        steps = take_back(at) if self.chance() < TAKEN_BACK else change(at, wanted)
+        Operator(self, front, steps, steps_max, done).go_on()
+
+    def _end_changes(self) -> None:
+        """On a healthy cluster each change comes to its end."""
+        until_us = self.now_us + CHANGES_US_MAX
+        while self._operators:
+            if self.now_us > until_us:
+                raise Stuck("on a healthy cluster a change of configuration does not come to its end")
+            self.pass_time(TELL_EVERY_US)
 
     def skew_us(self, most_us: int) -> int:
         """A clock error."""
@@ -381,6 +433,10 @@ class Process:
         self._current = operation, calls
         self._is_busy = True
         front = self.front
+        if front.machine.epoch and front.machine.document.former is None:
+            self.world.note("calls after a change", 1)
+        elif front.machine.epoch:
+            self.world.note("calls during a change", 1)
         begun = front.start(
             operation, self._deadline_s, lambda outcome: self._finish(operation, calls, outcome)
         )

@@ -7,11 +7,14 @@ import argparse
 import contextlib
 import sys
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Final
 
+from msgspec.structs import replace
+
 from quorate.simulation.run import Report, run
+from quorate.simulation.scenarios.changing import changing
 from quorate.simulation.scenarios.full import full
 from quorate.simulation.scenarios.leased import leased
 from quorate.simulation.scenarios.scenario import Scenario, scenario
@@ -24,6 +27,7 @@ TRACE_LINES: Final = 200
 TRACE_CHARS: Final = 400
 
 STEP: Final = 1 << 40
+QUEUES: Final = ("queue/a", "queue/b", "queue/c")
 SMALL: Final = ("varied", "leased", "own", "burying", "leaping")
 
 WORLDS: Final[Mapping[str, Callable[[int], Scenario]]] = {
@@ -36,16 +40,25 @@ WORLDS: Final[Mapping[str, Callable[[int], Scenario]]] = {
     "leaping": lambda seed: leaping(varied(seed)),
     "weak": lambda seed: weak((varied, own, burying)[seed % 3](seed)),
     "outbox": lambda seed: outboxed(steady(seed)),
+    "changing": lambda seed: changing(on_foot((varied, leased, varied, own, burying, WORLDS["weak"]), seed)),
+    "queues": lambda seed: changing(replace(on_foot((varied, leased), seed), objects=QUEUES)),
     "small": lambda seed: WORLDS[SMALL[seed % len(SMALL)]](seed),
 }
 """Kinds of worlds: with queues, registers and dictionaries; with leases; with a type of one's own, which the seed draws; with a bundled one; whose
-deleted keys are forgotten beside an object that lives; whose replicas have room for a handful of objects; whose clocks all leap; of eventual consistency: as varied, own and burying; whose queue has outboxes, as varied and leased; any of these with small bounds."""
+deleted keys are forgotten beside an object that lives; whose replicas have room for a handful of objects; whose clocks all leap; of eventual consistency: as varied, own and burying; whose queue has outboxes, as varied and leased; whose members and quorum choices change,
+of all these but those whose clocks leap, or of a few queues, none of which is in use all the time; any of these with small bounds."""
 
 
 def steady(seed: int) -> Scenario:
     """That of the seed, or of one after it, whose clocks do not leap, and which does not forget within the run."""
     what = (varied, leased)[seed % 2](seed)
     return steady(seed + STEP) if what.is_forgetful or what.faults.leaps else what
+
+
+def on_foot(kinds: Sequence[Callable[[int], Scenario]], seed: int) -> Scenario:
+    """That of the seed, or of one after it, whose clocks do not leap: of these kinds, in turn."""
+    what = kinds[seed % len(kinds)](seed)
+    return on_foot(kinds, seed + STEP) if what.faults.leaps else what
 
 
 def run_seed(seed: int, worlds: str = "varied") -> Report:

@@ -13,6 +13,7 @@ from tests.sim.planted import (
     ages,
     catching,
     caught_up,
+    changing,
     clocks,
     empties,
     forgetting,
@@ -42,6 +43,8 @@ from tests.sim.planted.worlds import (
     CATCHING_UP_ROUGHLY,
     CRASHES,
     DICTIONARY,
+    FEW,
+    FEW_KEYED,
     FIVE,
     GOOD_CLOCKS,
     HISTORY,
@@ -87,6 +90,21 @@ def in_outboxes(
 ) -> Plant:
     """A mistake that a check catches in the worlds of a queue with outboxes."""
     return Plant(name, plant, checks, seeds, worlds="outbox", first=first)
+
+
+def in_changes(
+    name: str, plant: Callable[[], Planting], hint: Hint, *checks: str, seeds: int = 60, first: int = 1
+) -> Plant:
+    """A mistake that one of these checks catches where the configuration changes."""
+    return Plant(
+        name,
+        plant,
+        ("linearizable", "lost", "size", "taken twice", *checks),
+        seeds,
+        hint,
+        worlds="queues",
+        first=first,
+    )
 
 
 PLANTS: Final = (
@@ -448,6 +466,27 @@ PLANTS: Final = (
         first=12,
     ),
     in_outboxes("outbox-not-found-again", outboxes.find_nothing_from_before, ("lost", "answers"), first=11),
+    in_changes("nothing-carried", changing.carry_nothing, FEW, first=15),
+    in_changes("summaries-carried-alone", changing.carry_summaries_alone, FEW),
+    in_changes("decided-not-carried", changing.carry_what_is_undecided, FEW, first=8),
+    in_changes("new-quorums-alone", changing.meet_the_new_alone, FEW),
+    in_changes("old-quorums-alone", changing.meet_the_old_alone, FEW),
+    in_changes("terms-outlast-configurations", changing.keep_terms, FEW, "answers", "decided"),
+    in_changes("rounds-outlast-configurations", changing.keep_replies, FEW, "answers", "decided"),
+    in_changes("any-configuration", changing.take_messages_of_any, FEW, "complete", "decided", "answers"),
+    in_changes(
+        "keys-left-behind", changing.leave_keys_behind, FEW_KEYED, "accepted once", "right course", first=15
+    ),
+    in_changes("agreed-as-if-alone", changing.agree_as_if_alone, FEW_KEYED, "accepted once", "right course"),
+    in_changes(
+        "void-by-both",
+        changing.void_by_the_joint_quorum,
+        FEW_KEYED,
+        "accepted once",
+        "right course",
+        seeds=15,
+        first=185,
+    ),
     Plant("entries-unrepaired", weak.repair_no_entries, ("done is known",), 10, worlds="weak", first=70),
     Plant("decisions-unrepaired", weak.repair_no_decisions, ("done is known",), 10, worlds="weak", first=70),
     Plant("repaired-unasked", weak.tell_what_one_accepted, ("decided",), 10, worlds="varied", first=37),

@@ -188,7 +188,7 @@ def items_of_two_moments() -> Planting:
 
     def items(operation: Items, task: Task, machine: Machine) -> OutcomeSteps:
         prefix = operation.object + "/"
-        found, answered = yield from observe._scan(prefix, machine.choice_of(prefix + "any"), task, machine)
+        found, answered = yield from observe._scan(prefix, task, machine)
         values = {}
         for name in sorted(found):
             outcome = yield from observe.read(Read(name), task, machine)

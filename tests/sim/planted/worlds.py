@@ -123,6 +123,8 @@ CATCHING_UP: Final = replace(
     faults=ROUGH | {"crashes": 4, "lazy_loss": 0.3},
     fields={**ROUGH_QUEUE.fields, **only(Enq=4, Deq=3), "catches_up": True},
 )
+FEW: Final = Hint(fields={"operations": 15})
+FEW_KEYED: Final = Hint(fields={"operations": 15, "keyed": 1.0, "doubled": 0.6})
 CATCHING_UP_ROUGHLY: Final = replace(
     ROUGH_QUEUE, faults=ROUGHER, fields={**CATCHING_UP.fields, "deadline_s": 1.0}
 )

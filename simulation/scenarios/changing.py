@@ -1,0 +1,74 @@
+"""Scenarios whose cluster comes to other members, votes and quorum choices while it is used.
+
+Owns what operators want. It must not know how a cluster comes there (`quorate.client_sdk.protocol.reconfiguration`).
+"""
+
+import random
+from collections.abc import Sequence
+from typing import Final
+
+from msgspec.structs import replace
+
+from ...api_specs.cluster import ChoiceRule, ClusterDocument, ReplicaInfo, checked
+from .own import own_rule
+from .scenario import BLIND, Scenario, rule
+
+ROOM_BYTES: Final = 64 * 1024
+SIZES: Final = (1, 3, 3, 3, 5)
+
+
+def changing(what: Scenario) -> Scenario:
+    """The scenario, with one to three changes: of members and of quorum choices, or of these alone; one after another, or all wanted at once. Some
+    callers are still there when the last has come to its end."""
+    rng = random.Random(f"changing {what.seed}")
+    changes: list[ClusterDocument] = []
+    for number in range(rng.choice([1, 1, 2, 3])):
+        others = [f"{letter}{number}" for letter in "abcde"]
+        changes.append(_other(changes[-1] if changes else what.document, others, rng))
+    return replace(
+        what,
+        document=_with_room(what.document),
+        changes=tuple(map(_with_room, changes)),
+        change_every_us=rng.choice([0, 50_000, 200_000]),
+        operations=2 * what.operations,
+        think_us=_think_us(what, rng),
+        prunes=True,
+        has_codec=False,
+    )
+
+
+def _think_us(what: Scenario, rng: random.Random) -> int:
+    """So that callers outlast the changes, which wait until keys are forgotten; in some worlds they do not rest at all."""
+    if what.keyed and not what.is_forgetful:
+        return rng.choice([0, 200_000, 400_000])
+    return max(what.think_us, rng.choice([0, 10_000, 30_000, 60_000]))
+
+
+def _with_room(document: ClusterDocument) -> ClusterDocument:
+    """With room for configurations among the values."""
+    limits = document.limits
+    value, body = max(limits.value_bytes_max, ROOM_BYTES), max(limits.body_bytes_max, 8 * ROOM_BYTES)
+    return replace(document, limits=replace(limits, value_bytes_max=value, body_bytes_max=body))
+
+
+def _other(document: ClusterDocument, others: Sequence[str], rng: random.Random) -> ClusterDocument:
+    members = document.replicas
+    if rng.random() < 0.75:
+        names = sorted(rng.sample([*(each.id for each in members), *others], rng.choice(SIZES)))
+        votes = [1] * len(names) if rng.random() < 0.8 else [rng.randint(1, 2) for _ in names]
+        members = tuple(
+            ReplicaInfo(name, f"http://{name}:1", vote) for name, vote in zip(names, votes, strict=True)
+        )
+    total = sum(each.votes for each in members)
+    rules = tuple(_like(each, total, rng) for each in document.choices)
+    return checked(replace(document, replicas=members, choices=rules))
+
+
+def _like(before: ChoiceRule, total: int, rng: random.Random) -> ChoiceRule:
+    """Other quorums for the same objects, which are ordered, and collected, as before: what may be promised of them does not change."""
+    adt = before.objects.partition("/")[0]
+    while True:
+        is_quorum = before.ordering == "quorum"
+        drawn = rule(rng, adt, total, is_quorum=is_quorum) if adt in BLIND else own_rule(rng, total)
+        if drawn.ordering == before.ordering:
+            return replace(drawn, collect=before.collect)

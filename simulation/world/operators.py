@@ -1,0 +1,105 @@
+"""Who changes the configuration of a world's cluster, one step after another, and may vanish in between.
+
+Owns how what the steps want is done, over the same network. It must not know the steps (`quorate.client_sdk.protocol.reconfiguration`).
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+from ...api_specs.cluster import BadCluster, ClusterDocument
+from ...client_sdk.protocol.reconfiguration import Ask, Perform, Steps, Tell, Wait
+
+if TYPE_CHECKING:
+    from .nodes import FrontNode, ReplicaNode
+    from .world import World
+
+PATIENCE_US: Final = 100_000
+"""How long replicas have to answer."""
+
+
+class Operator:
+    """One who changes it, from a front end of his own. He vanishes after so many steps, if ever; `done` is told when he has ended, or vanished."""
+
+    def __init__(
+        self, world: "World", front: "FrontNode", steps: Steps, steps_max: float, done: Callable[[], None]
+    ) -> None:
+        self._world = world
+        self._front = front
+        self._steps = steps
+        self._left = steps_max
+        self._done = done
+        self._asked = 0
+        """How often members were asked; one more once their answers are taken."""
+
+    def go_on(self, answer: Any = None) -> None:
+        """Do what comes next."""
+        self._world.trace(self._front.name, lambda: f"operator hears: {answer}")
+        try:
+            todo = self._steps.send(answer)
+        except StopIteration:
+            self._world.note("changes of configuration", 1)
+            self._done()
+            return
+        except (
+            BadCluster
+        ):  # Others have brought it where it cannot follow any more: a member that it wants to keep has left.
+            self._world.note("changes refused", 1)
+            self._done()
+            return
+        self._left -= 1
+        if self._left < 0:
+            self._world.note("operators vanished", 1)
+            self._world.crash_front(self._front)
+            self._done()
+            return
+        self._world.trace(
+            self._front.name, lambda: f"operator: {type(todo).__name__} {getattr(todo, 'operation', '')}"
+        )
+        match todo:
+            case Perform(operation=operation):
+                self._front.start(operation, self._world.document.limits.deadline_s_max, self.go_on)
+            case Tell(document=document):
+                self._front.follow(document)
+                self._ask_all(document, lambda node: node.follow(document))
+            case Ask(document=document):
+                self._ask_all(document, lambda node: node.holding())
+            case Wait(seconds=seconds):
+                self._world.later(int(seconds * 1e6 * (1 + self._world.chance() / 2)), self.go_on)
+
+    def _ask_all(self, document: ClusterDocument, ask: "Callable[[ReplicaNode], Any]") -> None:
+        """Ask each member, there and back; the answer is what has come when all have answered, or their time is over."""
+        answers: dict[str, Any] = {}
+        number = self._asked = self._asked + 1
+
+        def end() -> None:
+            if self._asked == number:
+                self._asked += 1
+                self.go_on(answers)
+
+        def take(replica: str, answer: Any) -> None:
+            answers[replica] = answer
+            if len(answers) == len(document.votes):
+                end()
+
+        for name in document.votes:
+            self._ask(self._world.replicas[name], ask, take)
+        self._world.later(PATIENCE_US, end)
+
+    def _ask(
+        self,
+        node: "ReplicaNode",
+        ask: "Callable[[ReplicaNode], Any]",
+        take: Callable[[str, Any], None],
+    ) -> None:
+        world, address = self._world, self._front.address
+
+        def arrived() -> None:
+            if not node.is_up or node.is_stopped:
+                return
+            answer, delay_us = ask(node), world.network.delay_us(node.id, address)
+            if delay_us is not None:
+                world.later(delay_us, take, node.id, answer)
+
+        delay_us = world.network.delay_us(address, node.id)
+        if delay_us is not None:
+            world.later(delay_us, arrived)

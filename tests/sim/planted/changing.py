@@ -1,0 +1,141 @@
+"""Mistakes on the way from one configuration to another."""
+
+from collections.abc import Callable, Collection, Generator, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from quorate.client_sdk.protocol import reconfiguration
+from quorate.client_sdk.protocol.core.rounds import Gathering
+from quorate.client_sdk.protocol.decisions import proposer
+from quorate.client_sdk.protocol.decisions.proposer import Proposer
+from quorate.client_sdk.protocol.operations import blind, enqueue_round, everywhere, reservation
+from quorate.client_sdk.protocol.operations.blind import Attempt, Blind
+from quorate.client_sdk.protocol.operations.reservation import Entries, Shown
+from quorate.quorums.choices.choice import QuorumChoice
+from quorate.quorums.choices.joint_choice import Both
+from quorate.simulation.world.nodes import ReplicaNode
+from quorate.timestamps.timestamp import ZERO
+from tests.sim.planted.plant import Planting, patched
+
+
+def carry_nothing() -> Planting:
+    """The new configuration begins without what was stored under the old one."""
+
+    def objects(*_: object) -> Generator[Any, Any, set[str]]:
+        yield from ()
+        return {reconfiguration.CONFIGURATION}
+
+    return patched(reconfiguration, _objects=objects)
+
+
+def carry_summaries_alone() -> Planting:
+    """What no decision has taken in is not carried."""
+
+    def not_stored(*_: object) -> Generator[Any, Any, list[Any]]:
+        yield from ()
+        return []
+
+    return patched(everywhere, _not_stored=not_stored)
+
+
+def carry_what_is_undecided() -> Planting:
+    """What counts as decided is not accepted anew by quorums of both configurations."""
+
+    def is_carried(granted: object) -> bool:
+        del granted
+        return False
+
+    return patched(proposer, _is_carried=is_carried)
+
+
+def meet_the_new_alone() -> Planting:
+    """While both configurations are in force, quorums are those of the new one."""
+
+    def is_met_by(self: Both, replicas: Collection[str]) -> bool:
+        return self.second.is_met_by(replicas)
+
+    return patched(Both, is_met_by=is_met_by)
+
+
+def meet_the_old_alone() -> Planting:
+    """While both configurations are in force, quorums are those of the old one."""
+
+    def is_met_by(self: Both, replicas: Collection[str]) -> bool:
+        return self.first.is_met_by(replicas)
+
+    return patched(Both, is_met_by=is_met_by)
+
+
+def keep_terms() -> Planting:
+    """A front end decides in a new configuration on promises of the one before."""
+    right = Proposer._choose
+
+    def choose(self: Proposer) -> None:
+        term = self._term
+        right(self)
+        self._term = term
+
+    return patched(Proposer, _choose=choose)
+
+
+def keep_replies() -> Planting:
+    """A round counts what was answered in the configuration before."""
+
+    def has(self: Gathering, is_enough: Callable[[], bool]) -> bool:
+        self._task.renew()
+        return is_enough()
+
+    return patched(Gathering, _has=has)
+
+
+def take_messages_of_any() -> Planting:
+    """A replica takes messages of the configurations before the one that it is in."""
+    right = ReplicaNode.receive
+
+    def receive(self: ReplicaNode, exchange: Any) -> None:
+        if (
+            exchange.batch.cluster != self.replica.document.hash
+            and exchange.front.machine.epoch < self.replica.document.number
+        ):
+            exchange.batch = type(exchange.batch)(self.replica.document.hash, exchange.batch.requests)
+        right(self, exchange)
+
+    return patched(ReplicaNode, receive=receive)
+
+
+def leave_keys_behind() -> Planting:
+    """The new configuration begins while keys of before are remembered."""
+
+    def has_keys(*_: object) -> Generator[Any, Any, bool]:
+        yield from ()
+        return False
+
+    return patched(reconfiguration, _has_keys=has_keys)
+
+
+def agree_as_if_alone() -> Planting:
+    """What all members of before hold under a key is not seen to be agreed on, once a new one holds something else."""
+
+    def proposal_from(shown: Shown, entries: Entries, choice: QuorumChoice) -> Entries:
+        del choice
+        latest = max(shown.values(), key=lambda held: held.ballot)
+        if latest.ballot > ZERO or all(held.entries == latest.entries for held in shown.values()):
+            return latest.entries
+        return entries
+
+    return _both(reservation, enqueue_round, proposal_from=proposal_from)
+
+
+def void_by_the_joint_quorum() -> Planting:
+    """An entry counts as never stored where no quorum of both configurations may store it, though one of the old may."""
+
+    def may_be_complete(self: Blind, attempt: Attempt) -> bool:
+        return self._final.is_met_by(self._everyone - self._fenced.get(attempt.entry.t, blind.NOBODY))
+
+    return patched(Blind, _may_be_complete=may_be_complete)
+
+
+@contextmanager
+def _both(one: Any, other: Any, **replacements: Any) -> Iterator[None]:
+    with patched(one, **replacements), patched(other, **replacements):
+        yield

@@ -1,0 +1,32 @@
+"""Seeded worlds whose members, votes and quorum choices change while they are used.
+
+`python -m tests.sim.soak --worlds changing` (or `queues`) runs as many more as the time allows.
+"""
+
+from typing import Final
+
+import pytest
+
+from tests.sim.run import run_seeds
+
+SEEDS: Final = 24
+SOMETIMES: Final = (
+    "changes of configuration",
+    "operators vanished",
+    "configurations followed",
+    "begun again in a new configuration",
+    "decisions begun again in a new configuration",
+    "calls during a change",
+    "calls after a change",
+    "Enq/Ok",
+    "Deq/Ok",
+    "Acquire/Ok",
+    "keyed repeats",
+)
+
+
+@pytest.mark.parametrize("worlds", ["changing", "queues"])
+def test_every_promise_is_kept(worlds: str) -> None:
+    report = run_seeds(range(1, SEEDS + 1), worlds)
+    assert [name for name in SOMETIMES if not report.counters.get(name)] == []
+    assert report.injected["crashes"]

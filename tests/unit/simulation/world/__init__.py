@@ -1,1 +1,0 @@
-"""Tests of unit.simulation.world."""
