@@ -427,9 +427,8 @@ class Blind:
             attempt.is_done = True
         elif self._is_of_before and (fate is Fate.VOID or attempt.entry.t <= self._cache.summary.horizon):
             # What was asked for rests on fences of replicas that may be no members any more.
-            raise Expired(
-                "the cluster's configuration changed meanwhile, and a decision has passed what was stored: it may have taken effect"
-            )
+            detail = "the cluster's configuration changed meanwhile, and a decision has passed what was stored: it may have taken effect"
+            raise OperationFailed(Failed("unknown", detail, definite=False))
         elif fate is Fate.VOID:
             self._machine.count("void entries stamped anew")
             again = yield from self._stamp_void(attempt)
