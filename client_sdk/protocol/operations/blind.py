@@ -418,7 +418,9 @@ class Blind:
     def _recover(self, attempt: Attempt) -> Generator[float, Event, None]:
         """Have a decision settle the fate of an entry that some replicas may hold and others refuse."""
         self._machine.count("recoveries")
-        attempt.is_recovered = True
+        attempt.is_recovered = self.is_sent = (
+            True  # A decision may take it in, though no replica was ever sent it.
+        )
         command = RecoverCommand(attempt.entry, self._may_be_complete(attempt))
         verdict = yield from decide(self._name, command, self._task, self._machine)
         fate: Fate = verdict.result
