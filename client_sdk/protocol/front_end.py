@@ -102,7 +102,6 @@ class FrontEnd(TimeNow):
             return self._effects()
         self.follow(document)
         self._choose()
-        self.__dict__.pop("_shuffled", None)
         self._source.follow(document.votes)
         self._caches.follow(document.votes)
         self._notices.follow(document.votes)

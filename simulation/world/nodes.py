@@ -23,7 +23,7 @@ from ...client_sdk.protocol.core.values import (
 )
 from ...client_sdk.protocol.core.work import Work
 from ...client_sdk.protocol.front_end import FrontEnd
-from ...client_sdk.protocol.reconfiguration import Holding
+from ...client_sdk.protocol.reconfiguration import Holding, is_like
 from ...replica.protocol.at_most_once import AtMostOnce
 from ...timestamps.clock import Now
 from ..memory.replica import InMemoryReplica
@@ -77,6 +77,9 @@ class ReplicaNode(Stoppable):
         if document.number <= self.replica.document.number:
             return self.replica.document.number
         self.commit()
+        before = self.replica.document.former
+        if before is not None and is_like(before, document):
+            self.world.note("changes taken back", 1)
         self.replica.follow(document)
         self.watch.follow(document)
         self._keys_before = frozenset(self.replica.store.reserved())

@@ -40,9 +40,8 @@ class Operator:
             self._world.note("changes of configuration", 1)
             self._done()
             return
-        except (
-            BadCluster
-        ):  # Others have brought it where it cannot follow any more: a member that it wants to keep has left.
+        except BadCluster:
+            # Others have brought it where this cannot follow any more: a member that it wants to keep has left.
             self._world.note("changes refused", 1)
             self._done()
             return

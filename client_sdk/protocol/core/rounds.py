@@ -155,6 +155,10 @@ class Task:
         """Go by the machine's configuration from now on."""
         self._epoch = self._sender.epoch
 
+    def begin_anew(self) -> None:
+        """Go by the machine's configuration, as if it had been begun under it: nothing was done before."""
+        self._epoch = self._first_epoch = self._sender.epoch
+
     def succeed(self, other: "Task") -> None:
         """It goes on with what the other one has begun."""
         self._first_epoch = other._first_epoch

@@ -258,7 +258,10 @@ class Blind:
             try:
                 return (yield from self._learn_order())
             except Reconfigured:
-                self._task.renew()
+                if self.is_sent:
+                    self._task.renew()
+                else:
+                    self._task.begin_anew()
 
     def _learn_order(self) -> Generator[float, Event, None]:
         self._choose()
@@ -396,7 +399,7 @@ class Blind:
 
     @property
     def _is_of_before(self) -> bool:
-        """Whether something was sent in another configuration than the machine's, which may have changed while a decision was waited for."""
+        """Whether something may have been sent in another configuration than the machine's, which may have changed while a decision was waited for."""
         return self._task.is_renewed or self._task.is_outdated
 
     def _is_nowhere(self, attempt: Attempt) -> bool:
@@ -418,9 +421,8 @@ class Blind:
     def _recover(self, attempt: Attempt) -> Generator[float, Event, None]:
         """Have a decision settle the fate of an entry that some replicas may hold and others refuse."""
         self._machine.count("recoveries")
-        attempt.is_recovered = self.is_sent = (
-            True  # A decision may take it in, though no replica was ever sent it.
-        )
+        # The decision may take it in, though no replica was ever sent it.
+        attempt.is_recovered = self.is_sent = True
         command = RecoverCommand(attempt.entry, self._may_be_complete(attempt))
         verdict = yield from decide(self._name, command, self._task, self._machine)
         fate: Fate = verdict.result

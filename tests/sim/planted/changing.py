@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Generator, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from quorate.adts.log import Seen
 from quorate.client_sdk.protocol import reconfiguration
 from quorate.client_sdk.protocol.core.rounds import Gathering
 from quorate.client_sdk.protocol.decisions import proposer
@@ -31,8 +32,7 @@ def carry_nothing() -> Planting:
 def carry_summaries_alone() -> Planting:
     """What no decision has taken in is not carried."""
 
-    def not_stored(*_: object) -> Generator[Any, Any, list[Any]]:
-        yield from ()
+    def not_stored(*_: object) -> list[Seen]:
         return []
 
     return patched(everywhere, _not_stored=not_stored)
