@@ -147,3 +147,15 @@ def test_the_bound_widens_by_the_drift_however_often_it_is_measured(years_off: i
     here = mono(true_us)
     assert bound.lower_us(here) <= true_us - 5_000
     assert true_us + 5_000 <= bound.upper_us(here)
+
+
+def test_of_other_replicas_most_must_agree_and_what_those_of_before_showed_counts_no_longer() -> None:
+    bound = ClockBound(replica_error_s=0.0, front_end_error_s=None, replicas=3)
+    bound.measure("r1", START_US, now(0), now(100))
+    bound.measure("r2", START_US, now(0), now(100))
+    assert bound.is_agreed
+    bound.follow(("r1", "r4", "r5"))
+    bound.measure("r1", START_US + 200, now(200), now(300))
+    assert not bound.is_agreed
+    bound.measure("r4", START_US + 200, now(200), now(300))
+    assert bound.is_agreed

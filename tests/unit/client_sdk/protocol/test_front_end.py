@@ -23,6 +23,7 @@ from quorate.api_specs.messages import (
     Status,
 )
 from quorate.client_sdk.protocol.completion_notices import CELL_WAIT_S
+from quorate.client_sdk.protocol.configurations import joint
 from quorate.client_sdk.protocol.core.answer_times import RESEND_S_FIRST, RESEND_S_MAX
 from quorate.client_sdk.protocol.core.rounds import SOON_S
 from quorate.client_sdk.protocol.core.values import (
@@ -502,3 +503,77 @@ def test_a_queue_is_exact_if_its_rule_says_so_and_its_outboxes_are_no_such_queue
     names = ("queue/mail", "queue/mail@r1", "queue/post", "queue/other")
     assert [front.has_exact_empty(name) for name in names] == [True, False, False, False]
     assert sorted(front.outboxes_of("queue/mail")) == ["queue/mail@r1", "queue/mail@r2", "queue/mail@r3"]
+
+
+class Changing(Driven):
+    """A front end whose cluster begins to change to r1, r4 and r5."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.before = document_of(*REPLICAS, clock=EXACT)
+        self.both = joint(self.before, document_of("r1", "r4", "r5", clock=EXACT))
+
+    def change(self) -> list[Send]:
+        """It hears that both are in force; what it sends then."""
+        first = len(self.sends)
+        self.obey(self.front.reconfigure(self.both, self.now))
+        return self.sends[first:]
+
+
+def test_what_was_under_way_asks_members_of_both_and_late_answers_of_before_count_for_nothing() -> None:
+    driven = Changing()
+    driven.start(Read(CELL))
+    late = list(driven.sends)
+    again = driven.change()
+    assert {send.replica for send in again} == {"r1", "r2", "r3", "r4", "r5"}
+    for send in late:
+        driven.deliver(send, shown())
+    assert not driven.outcomes
+    for send in again[:3]:
+        driven.deliver(send, shown())
+    assert not driven.outcomes, "of the new members one alone has answered"
+    driven.deliver(next(send for send in again if send.replica == "r4"), shown())
+    assert [outcome.result for outcome in driven.outcomes.values() if isinstance(outcome, Done)] == [None]
+
+
+def test_a_write_goes_on_with_its_entry_and_gets_no_new_timestamp() -> None:
+    driven = Changing()
+    driven.start(Write(CELL, X))
+    assert isinstance(driven.sends[0].request, Append)
+    (sent,) = driven.sends[0].request.entries
+    again = driven.change()
+    assert {send.request for send in again} == {Append(CELL, (sent,), "again")}
+    for send in again:
+        driven.deliver(send, Appended(Status(fence=sent.t), (False,)))
+    last = driven.sends[-1].request
+    assert isinstance(last, Collect)
+    assert last.ballot is not None, "a decision is to say what became of it"
+
+
+def test_marks_of_completeness_go_to_members_of_now() -> None:
+    driven = Changing()
+    driven.change()
+    driven.start(Write(CELL, X))
+    for send in driven.sends:
+        driven.deliver(send, STORED)
+    driven.tick(2 * CELL_WAIT_S)
+    assert {send.replica for send in driven.lazies} == {"r1", "r2", "r3", "r4", "r5"}
+
+
+def test_a_term_ends_with_its_configuration() -> None:
+    driven = Changing()
+    driven.start(Dequeue(QUEUE, 1))
+    driven.look(0)
+    driven.change()
+    first = len(driven.sends)
+    driven.start(Dequeue(QUEUE, 1))
+    asked = [send.request for send in driven.sends[first:]]
+    assert asked
+    assert all(isinstance(each, Collect) and each.ballot is not None for each in asked)
+
+
+def test_an_earlier_configuration_is_not_gone_back_to() -> None:
+    driven = Changing()
+    driven.change()
+    driven.obey(driven.front.reconfigure(driven.before, driven.now))
+    assert driven.front.epoch == 1

@@ -387,3 +387,15 @@ def test_what_is_written_back_goes_in_messages_of_a_bounded_size() -> None:
         assert stage.open_to("r1").entries == (entry,)
         stage.answer_all(STORED, "r1", "r2")
     assert stage.result == (at(1), at(2), at(3))
+
+
+def test_what_has_sent_nothing_counts_as_begun_in_the_configuration_of_now() -> None:
+    """Both came while it learnt the order: its entry is sent, and gets a new timestamp where all refuse it."""
+    storing = Storing(rule=ChoiceRule("queue/*", ordering="quorum"))
+    storing.reconfigure(*NEW)
+    storing.settle()
+    storing.answer_all(shown(), "r1", "r4")
+    sent = storing.entry_at("r1")
+    storing.answer_all(FENCED, *NEW)
+    assert not storing.commands
+    assert storing.entry_at("r1").t > sent.t

@@ -19,10 +19,15 @@ from quorate.api_specs.messages import (
     Status,
 )
 from quorate.client_sdk.protocol.core.rounds import Expired
-from quorate.client_sdk.protocol.core.values import YOUNG, CollectTombstone, Done, ReadRepair
-from quorate.client_sdk.protocol.decisions.transitions import ConfirmCommand, FoldCommand
+from quorate.client_sdk.protocol.core.values import YOUNG, Carry, CollectTombstone, Done, ReadRepair
+from quorate.client_sdk.protocol.decisions.transitions import (
+    ConfirmCommand,
+    Fate,
+    FoldCommand,
+    RecoverCommand,
+)
 from quorate.client_sdk.protocol.operations.blind import HEDGE_S
-from quorate.client_sdk.protocol.operations.everywhere import collect_tombstone, read_repair
+from quorate.client_sdk.protocol.operations.everywhere import carry, collect_tombstone, read_repair
 from quorate.timestamps.ballot import NO_BALLOT, Ballot, term_of
 from quorate.timestamps.timestamp import INFINITY, ZERO
 from tests.unit.client_sdk.protocol.stage import (
@@ -269,3 +274,63 @@ def test_what_was_accepted_last_is_decided_and_all_are_told() -> None:
     assert not stage.is_over
     stage.answer("r3", Committed(Status()))
     assert stage.result.event_class == "ReadRepair/Ok"
+
+
+def carrying(name: str, *rows: Row) -> Stage:
+    """What is carried to r1, r4 and r5, once replicas of both have shown their logs, r1 and r2 with these rows."""
+    stage = Stage()
+    stage.reconfigured("r1", "r4", "r5")
+    stage.play(carry(Carry(name), stage.task, stage))
+    look(stage, *rows)
+    return stage
+
+
+def look(stage: Stage, *rows: Row) -> None:
+    for replica in ("r1", "r2"):
+        stage.answer(replica, shown(*rows, decided=ballot(-30)))
+    assert not stage.commands, "no majority of the new members has answered"
+    stage.answer("r4", EMPTY)
+
+
+def test_the_newest_value_of_a_cell_is_carried_by_a_decision() -> None:
+    stage = carrying(CELL, *complete(NEW))
+    (asked,) = stage.commands
+    assert asked.command == FoldCommand(carries=True)
+    stage.decide(None)
+    assert stage.result == Done(0, "Carry/Ok", frozenset())
+
+
+def test_items_that_quorums_of_both_do_not_hold_are_stored_by_them_be_they_marked_complete() -> None:
+    stage = carrying(QUEUE, *complete(OLD, NEW))
+    (asked,) = stage.commands
+    assert asked.command == ConfirmCommand(carries=True)
+    stage.decide(None)
+    look(stage, *complete(OLD, NEW))
+    assert stage.open_to("r4") == Append(QUEUE, (OLD, NEW), "repair")
+    stage.answer_all(Appended(Status(), (True, True)), "r1", "r2")
+    assert not stage.is_over, "no majority of the new members stores them"
+    stage.answer("r4", Appended(Status(), (True, True)))
+    assert stage.result == Done(2, "Carry/Ok", frozenset())
+
+
+def test_an_item_that_a_fence_keeps_out_of_new_members_becomes_part_of_the_summary() -> None:
+    stage = carrying(QUEUE, *complete(OLD))
+    stage.decide(None)
+    look(stage, *complete(OLD))
+    stage.answer_all(Appended(Status(fence=NEW.t), (False,)), "r4", "r5")
+    stage.sleep(HEDGE_S)
+    (asked,) = stage.commands
+    assert asked.command == RecoverCommand(OLD, may_be_complete=True)
+    stage.cache_of(QUEUE).summary = Summary(adopted=(OLD,))
+    stage.decide(Fate.IN_FORCE)
+    stage.answer_all(shown(), "r1", "r2", "r4")
+    assert stage.result == Done(1, "Carry/Ok", frozenset())
+
+
+def test_what_is_nowhere_is_not_carried() -> None:
+    stage = Stage()
+    stage.reconfigured("r1", "r4", "r5")
+    stage.play(carry(Carry(QUEUE), stage.task, stage))
+    stage.answer_all(EMPTY, "r1", "r2", "r4")
+    assert not stage.commands
+    assert stage.result == Done(0, "Carry/Ok", frozenset())
