@@ -143,7 +143,6 @@ class ClusterDocument(Struct, frozen=True, forbid_unknown_fields=True, dict=True
     old: "ClusterDocument | UnsetType" = UNSET
     """The configuration before, while the cluster changes from it to this one: quorums are those of both. Left out of the JSON form where nothing
     changes."""
-
     retired: tuple[str, ...] | UnsetType = UNSET
     """Replicas that were members before and are none now; none of them comes back. Left out of the JSON form where there are none."""
 

@@ -139,14 +139,11 @@ def _latest(at: ClusterDocument) -> Generator[Todo, Any, ClusterDocument]:
 
 def _carry_over(both: ClusterDocument, old: ClusterDocument) -> Steps:
     """Until whatever was acknowledged under the old configuration is stored by quorums of both, and nothing can be acknowledged under it any more."""
-    left = frozenset[str]()
-    while not is_over(old, left):
+    while True:
         told: Mapping[str, int] = yield Tell(both)
-        left = (
-            frozenset(replica for replica, epoch in told.items() if epoch >= both.number) & old.votes.keys()
-        )
-        if not is_over(old, left):
-            yield Wait(AGAIN_S)
+        if is_over(old, {replica for replica, epoch in told.items() if epoch >= both.number}):
+            break
+        yield Wait(AGAIN_S)
     for name in sorted((yield from _objects(both, old))):
         yield from _carry(name)
     while (yield from _has_keys(both, old)):

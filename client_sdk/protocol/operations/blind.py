@@ -134,6 +134,13 @@ class Blind:
         if (choice := self._machine.choice_of(self._name)) is not self._choice:
             self._go_by(choice)
 
+    def _go_on(self) -> None:
+        """Go by the configuration of now; from the beginning, where nobody was sent anything."""
+        if self.is_sent:
+            self._task.renew()
+        else:
+            self._task.begin_anew()
+
     def run(self, values: Iterable[Value | None], done_as: str) -> OutcomeSteps:
         """Store one entry per value, in order."""
         return self._ended(self._begin(values), done_as)
@@ -258,10 +265,7 @@ class Blind:
             try:
                 return (yield from self._learn_order())
             except Reconfigured:
-                if self.is_sent:
-                    self._task.renew()
-                else:
-                    self._task.begin_anew()
+                self._go_on()
 
     def _learn_order(self) -> Generator[float, Event, None]:
         self._choose()
@@ -332,7 +336,7 @@ class Blind:
             try:
                 return (yield from self._append(attempts, kind))
             except Reconfigured:
-                self._task.renew()
+                self._go_on()
                 kind = "again"
 
     def _append(self, attempts: list[Attempt], kind: AttemptKind) -> Generator[float, Event, None]:
@@ -421,8 +425,7 @@ class Blind:
     def _recover(self, attempt: Attempt) -> Generator[float, Event, None]:
         """Have a decision settle the fate of an entry that some replicas may hold and others refuse."""
         self._machine.count("recoveries")
-        # The decision may take it in, though no replica was ever sent it.
-        attempt.is_recovered = self.is_sent = True
+        attempt.is_recovered = True
         command = RecoverCommand(attempt.entry, self._may_be_complete(attempt))
         verdict = yield from decide(self._name, command, self._task, self._machine)
         fate: Fate = verdict.result

@@ -206,9 +206,8 @@ class EnqueueRound:
         try:
             accepted = yield from accept(accepting, choice, self._task, self._cache)
         except Expired as expired:
-            expired.reached = frozenset(
-                choice.votes
-            )  # An initial quorum holds the entries since it was asked.
+            # An initial quorum holds the entries since it was asked.
+            expired.reached = frozenset(choice.votes)
             raise
         for each, is_accepted in zip(undecided, accepted, strict=True):
             if not is_accepted:

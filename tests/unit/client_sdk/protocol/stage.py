@@ -163,11 +163,12 @@ class Stage(TimeNow):
         self._set_time(self._now.mono_s + seconds)
         self.task.now = self._now
 
-    def reconfigure(self, *members: str) -> None:
+    def reconfigure(self, *members: str, is_heard: bool = True) -> None:
         """The cluster begins to change to these members, and its replicas answer nothing of before."""
         self._change_to(members)
         self._open.clear()
-        self._resume(None)
+        if is_heard:
+            self._resume(None)
 
     def settle(self) -> None:
         """The change comes to its end."""

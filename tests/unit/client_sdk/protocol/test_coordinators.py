@@ -90,3 +90,10 @@ def test_an_incarnation_is_known_for_a_while_after_it_was_heard() -> None:
     coordinators.heard("r1", "i2", 10.0)
     coordinators.failed("r1", 10.0)
     assert coordinators.incarnation_of("r1", 10.0) is None
+
+
+def test_members_of_now_decide_and_those_of_before_do_not() -> None:
+    coordinators = coordinators_of()
+    assert set(coordinators.ranked("queue/q")) == {"r1", "r2", "r3"}
+    coordinators.follow(document_of("r1", "r4"))
+    assert set(coordinators.ranked("queue/q")) == {"r1", "r4"}

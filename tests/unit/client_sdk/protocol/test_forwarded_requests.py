@@ -75,3 +75,11 @@ def test_a_front_end_does_not_choose_a_host_whose_clock_is_far_from_its_own() ->
         reply = BatchReply(send.replica, "i", ZERO, clocks_us[send.replica], (Collected(Status()),))
         front.deliver(send.replica, [send.token], reply, Now(0.0, START_US), Now(0.0, START_US))
     assert front.coordinator_of(NAME) == second
+
+
+def test_requests_say_in_which_configuration_they_were_made() -> None:
+    asks, later = asks_of(), document_of("r1", "r4")
+    asks.follow(later)
+    asks.choose(NAME, 0.0)
+    assert {send.request.cluster for send in asks.sends} == {later.hash}
+    assert {send.replica for send in asks.sends} == {"r1", "r4"}

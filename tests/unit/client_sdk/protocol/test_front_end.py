@@ -526,6 +526,7 @@ def test_what_was_under_way_asks_members_of_both_and_late_answers_of_before_coun
     late = list(driven.sends)
     again = driven.change()
     assert {send.replica for send in again} == {"r1", "r2", "r3", "r4", "r5"}
+    assert driven.front._tokens.keys() == {send.token for send in again}, "nothing of before is kept"
     for send in late:
         driven.deliver(send, shown())
     assert not driven.outcomes
@@ -563,13 +564,15 @@ def test_marks_of_completeness_go_to_members_of_now() -> None:
 def test_a_term_ends_with_its_configuration() -> None:
     driven = Changing()
     driven.start(Dequeue(QUEUE, 1))
+    before = {each.ballot for each in driven.requests() if isinstance(each, Collect)}
     driven.look(0)
+    assert driven.outcomes, "it has a term"
     driven.change()
     first = len(driven.sends)
     driven.start(Dequeue(QUEUE, 1))
-    asked = [send.request for send in driven.sends[first:]]
-    assert asked
-    assert all(isinstance(each, Collect) and each.ballot is not None for each in asked)
+    asked = {each.ballot for each in driven.requests()[first:] if isinstance(each, Collect)}
+    assert len(asked) == 1
+    assert not asked & (before | {None})
 
 
 def test_an_earlier_configuration_is_not_gone_back_to() -> None:

@@ -120,3 +120,10 @@ def test_a_weight_is_that_of_what_is_there_whatever_came_before() -> None:
     assert cache.weight() - nothing == log_cache.ENTRY_BYTES + 5000
     cache.ran = Ran(cache.ballot, cache.lives, [large], "9" * 100, Line())
     assert cache.weight() - nothing == log_cache.ENTRY_BYTES + 5100 + log_cache.RAN_BYTES
+
+
+def test_members_of_now_are_asked_about_what_is_known_and_about_what_comes() -> None:
+    caches = LogCaches(("r1", "r2"), forget=lambda _: True)
+    held = caches.of("queue/held")
+    caches.follow(("r1", "r4"))
+    assert held.replicas == caches.of("queue/new").replicas == ("r1", "r4")

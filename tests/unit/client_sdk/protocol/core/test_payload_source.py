@@ -32,3 +32,11 @@ def test_of_several_the_own_one_is_asked_first_and_those_last_that_did_not_answe
     source.note("r3", is_well=False)
     assert source.well_first(["r3", "r1", "r2"]) == ["r1", "r2", "r3"]
     assert PayloadSource(None, ("r1", "r2")).well_first(["r2", "r1"]) == ["r2", "r1"]
+
+
+def test_who_is_no_member_any_more_is_not_asked() -> None:
+    source = PayloadSource(None, REPLICAS)
+    source.follow(("r1", "r4"))
+    assert source.current == "r1", "it still is one"
+    source.follow(("r4", "r5"))
+    assert source.current == "r4"

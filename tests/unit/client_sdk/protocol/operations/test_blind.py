@@ -312,8 +312,7 @@ def test_under_a_key_that_was_asked_for_in_the_configuration_before_nothing_is_c
     storing = Storing(key="k")
     storing.reconfigure(*NEW)
     for replica in ("r1", "r2", "r3", "r4", "r5"):
-        storing.answer(replica, NOBODY_THERE)
-    storing.sleep(DEADLINE_S)
+        storing.answer(replica, Unanswered("refused", refused=True, definite=True))
     assert isinstance(storing.result, Failed)
     assert not storing.result.definite
 
@@ -399,3 +398,14 @@ def test_what_has_sent_nothing_counts_as_begun_in_the_configuration_of_now() -> 
     storing.answer_all(FENCED, *NEW)
     assert not storing.commands
     assert storing.entry_at("r1").t > sent.t
+
+
+def test_what_all_certainly_refused_counts_as_begun_in_the_configuration_of_now() -> None:
+    storing = Storing()
+    sent = storing.entry_at("r1")
+    for replica in REPLICAS:
+        storing.answer(replica, NOBODY_THERE)
+    storing.reconfigure(*NEW, is_heard=False)
+    storing.settle()
+    assert storing.append_at("r4") == Append(NAME, (sent,), "again")
+    assert not storing.commands

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from quorate.adts.log import Value
 from quorate.adts.plain_class import Json, PlainClass
@@ -20,6 +21,7 @@ from quorate.client_sdk.protocol.operations.own_calls import LOOK_BYTES_MAX, STO
 from quorate.quorums.choices.choice import QuorumChoice
 from tests.sim.schedules.hand import EXACT, Hand
 from tests.support.own_types import Basket, Cart
+from tests.unit.client_sdk.protocol.stage import REPLICAS, Stage
 
 
 class Notes:
@@ -500,3 +502,15 @@ def test_who_decides_is_not_held_up_by_those_who_store() -> None:
     assert isinstance(hand.outcomes["asked"], Done)
     hand.settle()
     assert hand.ask("f3", call("content")) == answer(a=number + 1)
+
+
+def test_who_has_stored_a_call_does_not_begin_again_where_the_configuration_changes_while_the_log_is_run() -> (
+    None
+):
+    """It would be stored twice."""
+    stage = Stage()
+    stage.play(own_calls.run_log(replace(put("a"), object="queue/q"), stage.task, stage))
+    assert stage.waiting == set(REPLICAS)
+    stage.reconfigure("r1", "r4", "r5")
+    assert stage.is_over
+    assert stage.result is None
