@@ -1,20 +1,22 @@
 """What of a cluster file decides where acknowledged data is found: the members, their votes, and the quorum choices.
 
 Owns which parts these are, and how a difference is told. All else (URLs, limits, clock settings, ids of stores) may be edited
-while nothing runs. Pure.
+while nothing runs, and so it is kept where a replica follows a configuration that was changed while it ran. Pure.
 """
 
 from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 
 import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Struct
+from msgspec.structs import replace
 
 from ..adts.specification import Kind, operation_of
 from ..adts.types.catalogue import SPECIFICATIONS
+from ..quorums.choices.minimal import resilience
 from ..quorums.choices.system_choice import SystemQuorum
 from ..quorums.systems.tally import Quorum, VoteCount
-from .cluster import ChoiceRule, ClusterDocument
+from .cluster import ChoiceRule, ClusterDocument, ReplicaInfo
 from .patterns import covers, is_met
 
 TOLD_MAX: Final = 4
@@ -46,6 +48,41 @@ class Configuration(Struct, frozen=True):
 
 
 _DECODE: Final = msgspec.json.Decoder(Configuration).decode
+
+
+def tolerated(quorum: Quorum) -> int:
+    """How many replicas may be down, whichever they are, while there is such a quorum; -1 where there never is one."""
+    if isinstance(quorum, SystemQuorum):
+        return resilience(quorum.system)
+    assert isinstance(quorum, VoteCount), "a choice gives one or the other"
+    left, down = sum(quorum.votes.values()), 0
+    for votes in sorted(quorum.votes.values(), reverse=True):
+        left -= votes
+        if left < quorum.needed:
+            break
+        down += 1
+    return down
+
+
+def in_force(file: ClusterDocument, chosen: ClusterDocument) -> ClusterDocument:
+    """The members, votes and rules that the cluster has chosen while it ran, with all else as the file has it: limits, clock settings, types, and
+    the URLs and stores of the members that it names."""
+    named = {replica.id: replica for replica in file.replicas}
+    members = tuple(_placed(member, named.get(member.id, member)) for member in chosen.replicas)
+    old = UNSET if chosen.former is None else in_force(file, chosen.former)
+    return replace(
+        chosen,
+        name=file.name,
+        replicas=members,
+        old=old,
+        clock=file.clock,
+        limits=file.limits,
+        types=file.types,
+    )
+
+
+def _placed(member: ReplicaInfo, named: ReplicaInfo) -> ReplicaInfo:
+    return replace(member, url=named.url, store=named.store)
 
 
 def configuration_of(document: ClusterDocument) -> Configuration:

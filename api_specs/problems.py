@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal, NamedTuple, get_args
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from .messages import NOT_DECODED
 
@@ -74,7 +74,8 @@ KINDS: Final[Mapping[str, Kind]] = {
     "wrong-cluster": Kind(
         409,
         "Sender and replica hold different cluster files",
-        "Give both the same cluster file (GET /v1/cluster shows the replica's) and restart the one that changed.",
+        "Clients go on to a later configuration by themselves (GET /v1/cluster shows the replica's). Where the epochs are the same, give both the same "
+        "cluster file and restart the one that changed.",
     ),
     "refused": Kind(
         409, "The replicas refused the operation", "See the detail: it names what to correct.", None
@@ -228,6 +229,12 @@ class Problem(Struct, frozen=True):
             "false: it may have, or may still do so."
         ),
     ]
+    epoch: Annotated[
+        int | UnsetType,
+        Meta(
+            description="With wrong-cluster: which configuration of its cluster the replica is in, counted from 0"
+        ),
+    ] = UNSET
 
     @property
     def name(self) -> str:
@@ -243,12 +250,14 @@ def as_limit(name: str) -> Limit | None:
     return next((limit for limit in LIMITS if limit == name), None)
 
 
-def problem(name: str, detail: str, *, definite: bool | None = None) -> Problem:
+def problem(
+    name: str, detail: str, *, definite: bool | None = None, epoch: int | UnsetType = UNSET
+) -> Problem:
     """The document of problem `name` (a key of KINDS). `definite` must be given where the table leaves it open."""
     kind = KINDS[name]
     certain = kind.definite if definite is None else definite
     assert certain is not None, f"say whether this {name} is definite"
-    return Problem(TYPE_PREFIX + name, kind.title, kind.status, detail, kind.advice, certain)
+    return Problem(TYPE_PREFIX + name, kind.title, kind.status, detail, kind.advice, certain, epoch)
 
 
 def parse(body: bytes) -> Problem | None:

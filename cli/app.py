@@ -37,6 +37,7 @@ _COMMANDS: Final = (
     _Command("init", "Replicas", "cluster.commands", "init"),
     _Command("format", "Replicas", "cluster.commands", "format_folder"),
     _Command("replace", "Replicas", "cluster.commands", "replace_store"),
+    _Command("change", "Replicas", "cluster.change_command", "change"),
     _Command("serve", "Replicas", "cluster.serve_command", "serve"),
     _Command("backup", "Replicas", "cluster.backup_commands", "backup"),
     _Command("repair", "Objects", "objects.repair_command", "repair"),

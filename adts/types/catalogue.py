@@ -71,6 +71,10 @@ def kept_type(name: str) -> Specification:
     return SPECIFICATIONS.get(name) or Called(name)
 
 
+CONFIGURATION: Final = "register/quorate.configuration"
+"""The register in which a cluster keeps the configuration that it has chosen last."""
+
+
 class BadName(ValueError):
     """A name outside the stated set of characters, or too long."""
 
@@ -90,6 +94,10 @@ def check_name(name: str, what: str = "name") -> str:
 def object_name(adt: str, name: str, key: str | None = None) -> str:
     """The object's full name; BadName when `name` or `key` is not allowed."""
     check_name(name)
+    if f"{adt}/{name}" == CONFIGURATION:
+        raise BadName(
+            f"the register {name!r} is the cluster's own, for the configuration in force: use another name"
+        )
     return f"{adt}/{name}" if key is None else f"{adt}/{name}/{check_name(key, 'key')}"
 
 

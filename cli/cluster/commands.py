@@ -123,13 +123,14 @@ def replace_store(
     """
     document = read_document(cluster)
     check_member(document, replica_id)
-    lost = what_is_lost(document, replica_id)
+    others = dict(map(_named_folder, sources))
+    lost = what_is_lost(document, replica_id, others)
     if lost and not accept_loss:
         raise Failure(
             f"{replica_id} alone was a final quorum of {'; '.join(lost)}. What only its lost disk held cannot be "
             "brought back: repeat with --accept-loss to go on without."
         )
-    new, objects = replace_data_folder(document, replica_id, data, dict(map(_named_folder, sources)))
+    new, objects = replace_data_folder(document, replica_id, data, others)
     change_stores(cluster, document, new)
     say(
         audit_line(

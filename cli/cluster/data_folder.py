@@ -68,11 +68,14 @@ def replace_data_folder(
     return new, make_replacement(document, new, replica_id, folder, others)
 
 
-def what_is_lost(document: ClusterDocument, replica_id: str) -> list[str]:
-    """The event classes of which the lost replica alone may have been a final quorum."""
-    from ...replica.data_folder.replacement import loses  # noqa: PLC0415
+@refusals_told()
+def what_is_lost(document: ClusterDocument, replica_id: str, others: dict[str, Path]) -> list[str]:
+    """The event classes of which the lost replica alone may have been a final quorum, by the configuration that the others' folders note. Raises
+    Failure."""
+    from ...replica.data_folder.replacement import in_force_in, loses  # noqa: PLC0415
 
-    return loses(document, [replica_id])
+    members = {other: folder for other, folder in others.items() if other != replica_id}
+    return loses(in_force_in(document, members), [replica_id])
 
 
 @refusals_told()

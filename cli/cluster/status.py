@@ -14,7 +14,8 @@ from rich.markup import escape
 from rich.measure import Measurement
 from rich.table import Table
 
-from ...api_specs.cluster import ClusterDocument, from_json
+from ...api_specs.cluster import BadCluster, ClusterDocument, from_json
+from ...api_specs.configuration import in_force
 from ...api_specs.limits import CAPACITY_ALARM
 from ...client_sdk.transport.http_transport import check_hosts
 from ...timestamps.timestamp import parse, wall_us
@@ -133,11 +134,11 @@ def status(
 
 
 def cluster_document(cluster: str) -> ClusterDocument:
-    """The document in a file, or as the replica at a URL serves it."""
+    """The document in a file, or as the replica at a URL serves it; with the configuration in force, where that was changed while the cluster ran."""
     url = url_of(cluster)
-    if url is None:
-        return read_document(Path(cluster))
     token = read_token()
+    if url is None:
+        return _in_force(read_document(Path(cluster)), token)
     try:
         document = from_json(get(url, "/v1/cluster", token)["document"])
     except TlsFailed as error:
@@ -146,6 +147,20 @@ def cluster_document(cluster: str) -> ClusterDocument:
         raise Failure(f"{url} does not tell its cluster file: {error}. Is a replica running there?") from None
     check_hosts(url, document, has_token=token is not None)
     return document
+
+
+def _in_force(file: ClusterDocument, token: str | None) -> ClusterDocument:
+    """As the replicas tell that answer."""
+
+    def told(url: str) -> ClusterDocument:
+        try:
+            document = from_json(get(url, "/v1/cluster", token)["document"])
+        except (NoAnswer, BadCluster, KeyError, TypeError):
+            return file
+        return in_force(file, document) if document.name == file.name else file
+
+    with ThreadPoolExecutor(len(file.urls)) as pool:
+        return max(pool.map(told, file.urls.values()), key=lambda each: each.number)
 
 
 def ask_all(document: ClusterDocument) -> list[Found]:

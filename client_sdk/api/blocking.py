@@ -111,8 +111,15 @@ class Client:
         self._lock = threading.Lock()
         self._is_closed = False
         self._engine: _Engine | None = _Engine(make, history, None)
-        self.document: Final[ClusterDocument] = self._engine.client.document
+        self._document: ClusterDocument = self._engine.client.document
         in_child(self, Client._after_fork)
+
+    @property
+    def document(self) -> ClusterDocument:
+        """The cluster file, with the members and quorum choices that are in force as far as is known here."""
+        if (engine := self._engine) is not None:
+            self._document = engine.client.document
+        return self._document
 
     def __repr__(self) -> str:
         return f"<Client of {self.document.name!r}: {', '.join(self.document.votes)}>"
@@ -196,6 +203,7 @@ class Client:
 
     def _after_fork(self) -> None:
         """In the child: no thread runs, and the lock may be held by one that does not exist here."""
+        self._document = self.document
         _left_behind.append(self._engine)
         self._engine = None
         self._lock = threading.Lock()

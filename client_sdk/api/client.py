@@ -47,11 +47,8 @@ def check_deadline(deadline_s: float, limits: Limits) -> None:
 class AsyncClient:
     """A connected front end; `connect_async` makes one. `async with` closes it at the end."""
 
-    def __init__(
-        self, document: ClusterDocument, driver: Driver, *, deadline_s: float, history: History | None
-    ) -> None:
-        check_deadline(deadline_s, document.limits)
-        self.document: Final = document
+    def __init__(self, driver: Driver, *, deadline_s: float, history: History | None) -> None:
+        check_deadline(deadline_s, driver.document.limits)
         self._driver: Final = driver
         self._deadline_s: Final = deadline_s
         self._history: Final = history
@@ -60,6 +57,11 @@ class AsyncClient:
         self.undelivered: Final = Undelivered()
         """What cancelled dequeues took: the next one of the same queue gets it."""
         self._home: Final = (os.getpid(), asyncio.get_running_loop())
+
+    @property
+    def document(self) -> ClusterDocument:
+        """The cluster file, with the members and quorum choices that are in force as far as is known here."""
+        return self._driver.document
 
     def __repr__(self) -> str:
         return f"<AsyncClient of {self.document.name!r}: {', '.join(self.document.votes)}>"

@@ -7,7 +7,7 @@ import asyncio
 import os
 import re
 import secrets
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from urllib.parse import urlsplit
@@ -19,8 +19,11 @@ from ...api_specs.cluster import BadCluster as BadDocument
 from ...api_specs.cluster import ClusterDocument, parse
 from ...api_specs.tokens import token_problem
 from ..errors import BadCluster, BadInput, QuorateError, Unavailable
+from ..protocol.reconfiguration import Steps
 from ..transport.driver import Driver, new_site
+from ..transport.following import Following
 from ..transport.http_transport import HttpTransport, fetch_cluster
+from ..transport.operator import Hear, Operator
 from ..transport.ports import Traces
 from ..transport.tls import SYSTEM_TRUST, ClientTls
 from .blocking import Client
@@ -64,6 +67,22 @@ class Recipe(Struct, frozen=True):
         if deadline_s is None:
             deadline_s = min(DEADLINE_S, document.limits.deadline_s_max)
         check_deadline(deadline_s, document.limits)
+        return AsyncClient(self._driver(document), deadline_s=deadline_s, history=history)
+
+    async def operate(self, steps: Callable[[ClusterDocument], Steps], hear: Hear) -> ClusterDocument:
+        """Have the steps of a change done, which begin with the configuration that is known: the one in force then. `hear` is told of each. Raises
+        RefusedByReplicas, and BadCluster where the change cannot be made."""
+        driver = self._driver(document := await self._document())
+        operator = Operator(driver, token=self.token, tls=self.tls, urls=self.endpoints, hear=hear)
+        try:
+            return await operator.run(steps(document))
+        except BadDocument as error:
+            raise BadCluster(str(error)) from None
+        finally:
+            await operator.aclose()
+            await driver.aclose()
+
+    def _driver(self, document: ClusterDocument) -> Driver:
         urls = _urls(document, self.endpoints)
         if any(urlsplit(url).scheme == "https" for url in urls.values()):
             self.tls.context()  # Files that cannot be used are told now, not once by each operation that waited in vain.
@@ -77,9 +96,10 @@ class Recipe(Struct, frozen=True):
             site=new_site(self.token),
             seed=secrets.randbits(64),
         )
+        driver.following = Following(document.name, transport.configuration, driver.reconfigure)
         if self.tracer_provider is not None or self.traces:
             driver.follow(_tracing(self.tracer_provider, self.traces))
-        return AsyncClient(document, driver, deadline_s=deadline_s, history=history)
+        return driver
 
     async def _document(self) -> ClusterDocument:
         if isinstance(self.cluster, ClusterDocument):

@@ -8,19 +8,19 @@ does the rest. Each step may be done twice. Must not know how replicas are told,
 
 from collections.abc import Collection, Generator, Mapping
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from ...adts.log import Value
+from ...adts.types.catalogue import CONFIGURATION
 from ...api_specs.cluster import BadCluster, ClusterDocument, from_json
+from ...api_specs.configuration import in_force
 from .configurations import is_over, is_served, joint, settled, taken_back
 from .core.values import Carry, CompareAndSet, Done, Failed, Operation, Read
 
-CONFIGURATION: Final = "register/quorate.configuration"
-"""Holds the configuration chosen last, as JSON; nothing while that is the first."""
 AGAIN_S: Final = 0.05
 """Between two tries of what did not come to its end."""
 PAUSE_S_MAX: Final = 2.0
@@ -53,6 +53,13 @@ class Holding(Struct, frozen=True):
     keys: int
 
 
+class _Chosen(NamedTuple):
+    """The configuration that the register holds, and how: what is not of the chain, as limits, may have been edited since."""
+
+    text: Value | None
+    document: ClusterDocument
+
+
 class _Overtaken(Exception):
     """Somebody else has brought the change to its end."""
 
@@ -70,8 +77,8 @@ Steps = Generator[Todo, Any, Any]
 def change(at: ClusterDocument, wanted: ClusterDocument) -> Generator[Todo, Any, ClusterDocument]:
     """Bring the cluster to the configuration that is wanted, from `at` or a later one. A change under way is brought to its end before. Returns what is in
     force then. Raises BadCluster where the wanted one cannot follow, or the register cannot hold it."""
-    at = yield from _latest(at)
-    while at.former is not None or not is_like(at, wanted):
+    chosen = yield from _latest(at)
+    while (at := chosen.document).former is not None or not is_like(at, wanted):
         if at.former is not None:
             with suppress(_Overtaken):
                 yield from _carry_over(at, at.former)
@@ -79,24 +86,25 @@ def change(at: ClusterDocument, wanted: ClusterDocument) -> Generator[Todo, Any,
         else:
             following = joint(at, wanted)
             yield from _met(wanted)
-        at = yield from _choose(at, following)
+        chosen = yield from _choose(chosen, following)
     return at
 
 
 def take_back(at: ClusterDocument) -> Generator[Todo, Any, ClusterDocument]:
     """End the change under way, if there is one, with the configuration that was in force before. Returns what is in force then."""
-    at = yield from _latest(at)
-    while at.former is not None:
-        at = yield from _choose(at, taken_back(at))
+    chosen = yield from _latest(at)
+    while (at := chosen.document).former is not None:
+        chosen = yield from _choose(chosen, taken_back(at))
     return at
 
 
-def _choose(at: ClusterDocument, following: ClusterDocument) -> Generator[Todo, Any, ClusterDocument]:
+def _choose(chosen: _Chosen, following: ClusterDocument) -> Generator[Todo, Any, _Chosen]:
     """Have it follow, unless something else does; what is chosen then."""
-    outcome = yield Perform(CompareAndSet(CONFIGURATION, _text(at), _text(following)))
+    text = Value(msgspec.json.encode(following, order="deterministic").decode())
+    outcome = yield Perform(CompareAndSet(CONFIGURATION, chosen.text, text))
     if isinstance(outcome, Failed) and outcome.reason not in ("unavailable", "unknown"):
         raise BadCluster(f"the cluster's own register does not take this configuration: {outcome.detail}")
-    return (yield from _latest(at))
+    return (yield from _latest(chosen.document))
 
 
 def _met(wanted: ClusterDocument) -> Steps:
@@ -117,24 +125,20 @@ def _bare(document: ClusterDocument) -> ClusterDocument:
     return replace(document, epoch=UNSET, old=UNSET, retired=UNSET)
 
 
-def _text(document: ClusterDocument) -> Value | None:
-    """As the register has it."""
-    return Value(msgspec.json.encode(document, order="deterministic").decode()) if document.number else None
-
-
-def _latest(at: ClusterDocument) -> Generator[Todo, Any, ClusterDocument]:
+def _latest(at: ClusterDocument) -> Generator[Todo, Any, _Chosen]:
     """The configuration chosen last; of one that is to stay, a member is in it, and tells the others."""
     while not isinstance(outcome := (yield Perform(Read(CONFIGURATION))), Done):
         if at.number:  # Nobody may have been told of the one that this front end goes by.
             yield Tell(at)
         yield Wait(AGAIN_S)
-    latest = at if outcome.result is None else from_json(msgspec.json.decode(outcome.result))
+    text: Value | None = outcome.result
+    latest = at if text is None else in_force(at, from_json(msgspec.json.decode(text)))
     while latest.number and latest.former is None:
         told: Mapping[str, int] = yield Tell(latest)
         if any(told.get(name, 0) >= latest.number for name in latest.votes):
             break
         yield Wait(AGAIN_S)
-    return latest
+    return _Chosen(text, latest)
 
 
 def _carry_over(both: ClusterDocument, old: ClusterDocument) -> Steps:
@@ -146,8 +150,10 @@ def _carry_over(both: ClusterDocument, old: ClusterDocument) -> Steps:
         yield Wait(AGAIN_S)
     for name in sorted((yield from _objects(both, old))):
         yield from _carry(name)
+    pause_s = AGAIN_S
     while (yield from _has_keys(both, old)):
-        yield Wait(AGAIN_S)
+        yield Wait(pause_s)
+        pause_s = min(2 * pause_s, PAUSE_S_MAX)
 
 
 def _carry(name: str) -> Steps:

@@ -33,6 +33,7 @@ from ..protocol.core.values import (
     Unanswered,
 )
 from ..protocol.front_end import FrontEnd
+from .following import Following
 from .link import Link
 from .ports import Clock, Forwarder, SystemClock, Traces, Transport
 from .starts import Start, Starts
@@ -79,6 +80,9 @@ class Machine(Protocol):
     def tick(self, now: Now) -> Effects:
         """Look at the time."""
 
+    def reconfigure(self, document: ClusterDocument, now: Now) -> Effects:
+        """Go by this configuration of the cluster, if it is a later one."""
+
     def served_by(self, token: int) -> list[int]:
         """The numbers of the operations for which the request or forwarded request under `token` was sent."""
 
@@ -122,6 +126,10 @@ class Driver:
         clock: Clock | None = None,
         machine: Machine | None = None,
     ) -> None:
+        self.document = document
+        """The configuration that it goes by."""
+        self.following: Following | None = None
+        """Hears of replicas that are in a later configuration of the cluster, and has it given to `reconfigure`."""
         self._clock: Final = clock or SystemClock()
         self.counts: Final = Counts()
         self._machine: Final = machine or FrontEnd(
@@ -130,10 +138,7 @@ class Driver:
         self._transport: Final = transport
         self._forwarder: Final = forwarder
         self._forwarding: Final[set[asyncio.Task[None]]] = set()
-        self._links: Final = {
-            replica.id: Link(replica.id, document, transport, self._clock, self._delivered)
-            for replica in document.replicas
-        }
+        self._links: Final = {replica: self._link(replica) for replica in document.votes}
         self._starts: Final = Starts(
             self._begin, document.limits, self._clock.now, by_connections=own is not None
         )
@@ -144,9 +149,31 @@ class Driver:
         self._is_closed = False
         self._traces: Traces | None = None
 
+    def _link(self, replica: str) -> Link:
+        return Link(
+            replica, self.document, self._transport, self._clock, self._delivered, self._later_is_known_to
+        )
+
     def now(self) -> Now:
         """The present moment, by the clock that it goes by."""
         return self._clock.now()
+
+    def reconfigure(self, document: ClusterDocument) -> None:
+        """The cluster has this configuration now, or a later one. What is under way goes on under it."""
+        if self._is_closed or document.number <= self.document.number:
+            return
+        self.document = document
+        self._transport.follow(document)
+        for link in self._links.values():
+            link.follow(document)
+        for replica in document.votes.keys() - self._links.keys():
+            link = self._links[replica] = self._link(replica)
+            link.is_traced = self._traces is not None
+        self._step(lambda: self._machine.reconfigure(document, self._clock.now()))
+
+    def _later_is_known_to(self, replica: str) -> None:
+        if self.following is not None and not self._is_closed:
+            self.following.hear(replica)
 
     def follow(self, traces: Traces) -> None:
         """Have all operations traced from now on; `aclose` closes `traces`, too."""
@@ -244,6 +271,8 @@ class Driver:
         self._is_closed = True
         if self._timer is not None:
             self._timer.cancel()
+        if self.following is not None:
+            await self.following.aclose()
         for forwarding in self._forwarding:
             forwarding.cancel()
         await asyncio.gather(*self._forwarding, return_exceptions=True)
@@ -276,7 +305,10 @@ class Driver:
     async def _carried(self, forwarder: Forwarder, send: SendForwarded) -> ForwardedReply | Unanswered:
         try:
             async with asyncio.timeout(send.timeout_s):
-                return await forwarder.forward(send.replica, send.request, send.timeout_s)
+                answer = await forwarder.forward(send.replica, send.request, send.timeout_s)
+            if isinstance(answer, Unanswered) and (answer.epoch or 0) > self.document.number:
+                self._later_is_known_to(send.replica)
+            return answer
         except TimeoutError:
             return Unanswered(f"{send.replica}: no answer within {send.timeout_s:.1f} s")
         except Exception:  # noqa: BLE001 - a mistake of the forwarder's

@@ -83,6 +83,7 @@ class _Problem(Struct, frozen=True):
     detail: str = ""
     advice: str = ""
     definite: bool | None = None
+    epoch: int | None = None
 
     @property
     def name(self) -> str:
@@ -132,7 +133,11 @@ def refusal(who: str, answer: HttpAnswer) -> Unanswered:
     if definite is None:
         definite = refused or problem.name in NOTHING_DONE
     return Unanswered(
-        f"{who}: {sentence}"[:DETAIL_CHARS_MAX], refused=refused, definite=definite, limit=limit
+        f"{who}: {sentence}"[:DETAIL_CHARS_MAX],
+        refused=refused,
+        definite=definite,
+        limit=limit,
+        epoch=problem.epoch,
     )
 
 

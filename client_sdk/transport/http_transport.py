@@ -4,6 +4,7 @@ Owns which path a message goes to and in which encoding, and which HTTP client c
 """
 
 from collections.abc import Callable, Collection, Mapping
+from http import HTTPStatus
 from typing import Final, Literal
 from urllib.parse import urlsplit
 
@@ -81,10 +82,12 @@ class HttpTransport(Transport):
     ) -> None:
         self._base_urls: Final = {replica: url.rstrip("/") for replica, url in urls.items()}
         self._urls: Final = {replica: url + BATCH_PATH for replica, url in self._base_urls.items()}
+        """Of batches: the hot path."""
         self._media_type: Final = MSGPACK if encoding == "msgpack" else JSON
         self._encode: Final = (msgspec.msgpack if encoding == "msgpack" else msgspec.json).Encoder().encode
         self._reply_bytes_max: Final = REPLY_BODIES_MAX * body_bytes_max
         self._client: Final = client(token, tls)
+        self._has_token: Final = token is not None
 
     def post(
         self, replica: str, batch: Batch, timeout_s: float, done: Done[BatchReply | Unanswered]
@@ -99,6 +102,12 @@ class HttpTransport(Transport):
             body=self._encode(batch),
             media_type=self._media_type,
         )
+
+    def follow(self, document: ClusterDocument) -> None:
+        """See Transport."""
+        for replica in document.urls.keys() - self._base_urls.keys():
+            base = self._base_urls[replica] = document.urls[replica].rstrip("/")
+            self._urls[replica] = base + BATCH_PATH
 
     async def forward(
         self, replica: str, request: ForwardedRequest, timeout_s: float
@@ -132,6 +141,20 @@ class HttpTransport(Transport):
         )
         return message(replica, answer, _DECODE_TESTIMONY) if isinstance(answer, HttpAnswer) else answer
 
+    async def configuration(self, replica: str, timeout_s: float) -> ClusterDocument | Unanswered:
+        """The configuration that the replica is in. Raises BadCluster as `fetch_cluster`."""
+        url = self._base_urls[replica]
+        answer = await self._client.request(
+            replica, url + CLUSTER_PATH, timeout_s=timeout_s, bytes_max=CLUSTER_BYTES_MAX
+        )
+        if not isinstance(answer, HttpAnswer):
+            return answer
+        if answer.status != HTTPStatus.OK:
+            return refusal(replica, answer)
+        document = _document_in(url + CLUSTER_PATH, answer)
+        check_hosts(url, document, has_token=self._has_token, named=self._base_urls.values())
+        return document
+
     async def aclose(self) -> None:
         """See Transport."""
         await self._client.aclose()
@@ -159,8 +182,14 @@ async def fetch_cluster(
         await client.aclose()
     if isinstance(answer, Unanswered):
         raise Unavailable(answer.detail, definite=True)
-    if answer.status != 200:
+    if answer.status != HTTPStatus.OK:
         raise RefusedByReplicas(refusal(place, answer).detail, definite=True)
+    document = _document_in(place, answer)
+    check_hosts(url, document, has_token=token is not None, endpoints=endpoints, named=named)
+    return document
+
+
+def _document_in(place: str, answer: HttpAnswer) -> ClusterDocument:
     try:
         reply = _DECODE_CLUSTER(answer.body)
         document = from_json(msgspec.json.decode(reply.document))
@@ -170,7 +199,6 @@ async def fetch_cluster(
         raise BadCluster(
             f"{place}: the document's hash differs: client and replica are of different versions"
         )
-    check_hosts(url, document, has_token=token is not None, endpoints=endpoints, named=named)
     return document
 
 

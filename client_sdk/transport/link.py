@@ -42,6 +42,8 @@ ENVELOPE_BYTES: Final = 200
 _log = logging.getLogger(__name__)
 
 Deliver = Callable[[str, Sequence[int], Answer, Now, Now], None]
+HearOfLater = Callable[[str], None]
+"""Hears of a replica that is in a later configuration than the message that it refused."""
 
 
 class _Waiting(Struct, frozen=True):
@@ -81,6 +83,12 @@ class _Outbox:
         self.tokens.update(each.send.token for each in waiting)
         self.bytes += sum(each.size for each in waiting)
 
+    def clear(self) -> None:
+        """Drop all."""
+        self.sends.clear()
+        self.tokens.clear()
+        self.bytes = 0
+
     def pop(self) -> _Waiting:
         """Take the oldest."""
         waiting = self.sends.popleft()
@@ -93,10 +101,17 @@ class Link:
     """Sends to one replica and reports each answer through `deliver`, never from within `put`."""
 
     def __init__(
-        self, replica: str, document: ClusterDocument, transport: Transport, clock: Clock, deliver: Deliver
+        self,
+        replica: str,
+        document: ClusterDocument,
+        transport: Transport,
+        clock: Clock,
+        deliver: Deliver,
+        hear_of_later: HearOfLater,
     ) -> None:
         self.replica: Final = replica
-        self._document: Final = document
+        self._document = document
+        self._hear_of_later: Final = hear_of_later
         self._transport: Final = transport
         self._clock: Final = clock
         self._deliver: Final = deliver
@@ -152,6 +167,15 @@ class Link:
                 self._declined.append(waiting)
             if not is_last and self._flush_soon is None:
                 self._flush_soon = asyncio.get_running_loop().call_soon(self.flush)
+
+    def follow(self, document: ClusterDocument) -> None:
+        """The cluster has this configuration from now on. What waits is dropped, and nobody hears of it, nor of what is under way: a message belongs
+        to the configuration under which it was made."""
+        self._document = document
+        for outbox in (self._short, self._long, self._lazy):
+            outbox.clear()
+        self._declined.clear()
+        self._in_vain.clear()
 
     async def aclose(self, timeout_s: float) -> None:
         """Send the lazy ones that wait, unless the replica is down, and end within `timeout_s`."""
@@ -264,6 +288,9 @@ class Link:
             return
         answer = self._checked(batch, answer)
         self._note(answer)
+        if batch.cluster != self._document.hash:
+            self.flush()
+            return
         now = self._clock.now()
         if isinstance(answer, BatchReply):
             self._pace(len(answer.replies), len(batch.requests))
@@ -320,7 +347,12 @@ class Link:
             self._places = min(self._document.limits.requests_max, 2 * self._places)
 
     def _checked(self, batch: Batch, answer: Answer) -> Answer:
-        """`answer`, unless it is of another replica (two ids that reach one replica would count it twice) or short."""
+        """`answer`, unless it is of another replica (two ids that reach one replica would count it twice) or short. Who is in another configuration
+        counts as silent, not as refusing: it may come into ours, or we into its."""
+        if isinstance(answer, Unanswered) and answer.epoch not in (None, self._document.number):
+            if answer.epoch > self._document.number:
+                self._hear_of_later(self.replica)
+            return replace(answer, refused=False)
         if isinstance(answer, BatchReply):
             if answer.replica != self.replica:
                 detail = f"{self.replica}: its URL reaches replica {answer.replica}: correct the endpoints"
@@ -352,7 +384,7 @@ class Link:
 
     def _note(self, answer: Answer) -> None:
         """Back off after a failure, with what waits answered at once; be patient again after an answer."""
-        if isinstance(answer, BatchReply) or answer.refused:
+        if isinstance(answer, BatchReply) or answer.refused or answer.epoch is not None:
             self._failures = 0
             return
         self._failures += 1

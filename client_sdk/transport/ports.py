@@ -10,6 +10,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
+from ...api_specs.cluster import ClusterDocument
 from ...api_specs.messages import Batch, BatchReply, ForwardedReply, ForwardedRequest
 from ...timestamps.clock import Now
 from ..protocol.core.values import Answer, Operation, Outcome, Send, SendForwarded, Unanswered
@@ -37,6 +38,11 @@ class Transport(Protocol):
     async def exchange(self, replica: str, batch: Batch, timeout_s: float) -> BatchReply | Unanswered:
         """As `post`, for who waits. May be cancelled."""
         return await answer_to(partial(self.post, replica, batch, timeout_s))
+
+    def follow(self, document: ClusterDocument) -> None:
+        """The cluster has this configuration from now on: batches go to its members, of which those that are known keep their URLs. Nothing to do for
+        a transport that reaches all anyway."""
+        return
 
     async def aclose(self) -> None:
         """Give up all connections; what was under way is answered, or was given up."""

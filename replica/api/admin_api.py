@@ -1,4 +1,4 @@
-"""Endpoints of administrators (scope admin): which tokens are valid here, to read their list again, and backups.
+"""Endpoints of administrators (scope admin): which tokens are valid here, to read their list again, backups, and changes of the configuration.
 
 Owns these paths. What they tell is what an operator needs who rotates tokens; no digest is among it.
 """
@@ -10,27 +10,56 @@ from collections.abc import AsyncIterator
 from typing import Annotated, Any, Final
 
 import msgspec
-from fastapi import Request
+from fastapi import Query, Request
 from pydantic import BaseModel, Field
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
+from ...api_specs.cluster import BadCluster, from_json
 from ...api_specs.limits import BACKUP_SENT_S_MAX
 from ..access.token_list import Access
 from ..http.gate import CALLER
+from ..http.problems import Refusal
 from ..http.routers import of_application, tagged
 from ..logs.audit import audit
 from ..service.copying import Copies, Copy
+from .service_api import AskedMember
 
 TOKENS_PATH: Final = "/v1/admin/tokens"
 BACKUP_PATH: Final = "/v1/admin/backup"
+CONFIGURATION_PATH: Final = "/v1/admin/configuration"
 BACKUP_MEDIA_TYPE: Final = "application/octet-stream"
 TAKEN_HEADER: Final = "Quorate-Backup"
 """Holds, as JSON, when and of which process the copy was taken (`quorate.replica.data_folder.backup.Taken`)."""
 DIGEST_HEADER: Final = "Repr-Digest"
 """The SHA-256 of the body (RFC 9530)."""
+NAMES_MAX: Final = 10_000
 _CHUNK: Final = 256 * 1024
 _log = logging.getLogger(__name__)
+
+
+class ToldConfiguration(BaseModel):
+    """A configuration of the cluster that comes after another one."""
+
+    document: dict[str, Any] = Field(
+        description="As `GET /v1/cluster` shows it",
+        examples=[{"name": "local", "epoch": 2, "replicas": [{"id": "r1", "url": "http://127.0.0.1:8001"}]}],
+    )
+
+
+class InConfiguration(BaseModel):
+    """The configuration that the replica is in, counted from 0."""
+
+    epoch: int = Field(examples=[2])
+
+
+class Holdings(InConfiguration):
+    """What the replica holds: the names of its objects in order, whether there are more, and how many idempotency keys of before it came to its
+    configuration."""
+
+    objects: list[str] = Field(examples=[["queue/jobs", "register/leader"]])
+    more: bool = Field(examples=[False])
+    keys: int = Field(examples=[0])
 
 
 class KnownToken(BaseModel):
@@ -102,6 +131,32 @@ async def take_backup(
         TAKEN_HEADER: msgspec.json.encode(copy.taken).decode(),
     }
     return _Sent(copy, headers)
+
+
+@admin_router.post(CONFIGURATION_PATH, response_model=InConfiguration)
+async def follow_configuration(
+    request: Request, body: ToldConfiguration, member: AskedMember
+) -> dict[str, int]:
+    """For `quorate change`, which has the cluster choose it. The replica goes on to later configurations alone, and keeps its own limits and clock
+    settings."""
+    try:
+        audit("configuration-told", by=request.scope[CALLER].shown)
+        await member.configured.follow(from_json(body.document))
+    except BadCluster as error:
+        raise Refusal("malformed", str(error)) from None
+    return {"epoch": member.document.number}
+
+
+@admin_router.get(CONFIGURATION_PATH, response_model=Holdings)
+async def get_holdings(
+    member: AskedMember,
+    after: Annotated[str, Query(description="Names above this one, in order", examples=["queue/jobs"])] = "",
+    limit: Annotated[
+        int, Query(ge=1, le=NAMES_MAX, description="At most so many names", examples=[1000])
+    ] = NAMES_MAX,
+) -> dict[str, Any]:
+    """For `quorate change`: in which configuration the replica is, and what of the one before has to be carried over."""
+    return (await member.configured.holding(after, limit))._asdict()
 
 
 class _Sent(StreamingResponse):

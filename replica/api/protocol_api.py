@@ -79,7 +79,9 @@ class Batches:
         media_type = _media_type(headers.get(b"content-type", _JSON).decode("latin-1"))
         batch = _decoded(body, media_type, _DECODE)
         caller.bucket.charge(min(len(batch.requests), self.member.document.limits.requests_max) - 1)
-        _check_cluster(batch.cluster, self.member)
+        self.member.configured.check(
+            batch.cluster
+        )  # Before what costs more; and once more in the store's turn.
         found = check_batch(batch, self.member.document.limits)
         if (lacking := batch_problem(found.sound, caller, self._access.known)) is not None:
             raise lacks_scope(lacking)
@@ -103,9 +105,7 @@ def batch_app(batches: Batches) -> ASGIApp:
         body = (await receive())["body"]
         read = partial(batches.read, dict(scope["headers"]), body, scope[CALLER])
         found, media_type = await read_apart(read)
-        answering = asyncio.ensure_future(
-            batches.member.answer(found.sound.requests, found.sound.trace, turn())
-        )
+        answering = asyncio.ensure_future(batches.member.answer(found.sound, turn()))
         try:
             if not await ends_before_caller_goes(answering, receive):
                 return
@@ -147,7 +147,7 @@ def forward_app(serving: Serving, access: Access) -> ASGIApp:
 def _forwarded(body: bytes, media_type: str, member: Member) -> ForwardedRequest:
     """The checked forwarded request. Raises what `..http.problems.problem_of` knows."""
     forwarded = _decoded(body, media_type, _DECODE_FORWARDED)
-    _check_cluster(forwarded.cluster, member)
+    member.configured.check(forwarded.cluster)
     check_forwarded(forwarded, member.document.limits, member.document.specifications)
     return forwarded
 
@@ -158,19 +158,11 @@ def announcement_endpoint(member: Member) -> Callable[[Request], Awaitable[Respo
     async def answer_announcement(request: Request) -> Response:
         body = await request.body()
         announcement = await read_apart(lambda: _decoded(body, JSON, _DECODE_ANNOUNCEMENT))
-        _check_cluster(announcement.cluster, member)
+        member.configured.check(announcement.cluster)
         check_announcement(announcement, [each for each in member.document.urls if each != member.id])
         return Response(msgspec.json.encode(await member.testify(announcement)), media_type=JSON)
 
     return answer_announcement
-
-
-def _check_cluster(given: str, member: Member) -> None:
-    if given != (expected := member.document.hash):
-        raise Refusal(
-            "wrong-cluster",
-            f"the sender's cluster file has hash {_shown(given)}, this replica's has {expected}",
-        )
 
 
 def _raise_if_all_refused(batch: Batch, reply: BatchReply) -> None:
@@ -181,10 +173,6 @@ def _raise_if_all_refused(batch: Batch, reply: BatchReply) -> None:
         name = "malformed" if first.reason == "bad-request" else first.reason
         # What is too old was sent before, and may have been done then.
         raise Refusal(name, first.detail, definite=name != "too-old")
-
-
-def _shown(text: str) -> str:
-    return text[:64] if text.isascii() and text.isalnum() else "of no valid form"
 
 
 def _media_type(content_type: str) -> str:

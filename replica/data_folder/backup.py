@@ -11,7 +11,7 @@ import os
 import secrets
 import shutil
 from collections.abc import Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from io import BufferedIOBase
 from pathlib import Path
 from typing import Final
@@ -20,12 +20,14 @@ import msgspec
 from msgspec import Struct
 
 from ...api_specs.cluster import ClusterDocument
+from ...api_specs.configuration import in_force
 from ...api_specs.limits import REPLICAS_MAX
 from ...api_specs.messages import NOT_DECODED
 from ...timestamps.timestamp import Timestamp
 from ..protocol.witness import Witness
 from ..store import statements
-from ..store.database import Database, StorageFailed, copy_database, make_private
+from ..store.configuration import chosen_in
+from ..store.database import Database, Reader, StorageFailed, copy_database, make_private
 from ..store.integrity import damage_in
 from ..store.records import without_sum
 from ..store.statements import SCHEMA_VERSION
@@ -45,6 +47,7 @@ from .replacement import fill, loses, open_source, with_store
 MANIFEST_FILE: Final = "backup.json"
 MANIFEST_BYTES_MAX: Final = 1024 * 1024
 FORM: Final = 1
+READ_S: Final = 10.0
 _UNFINISHED: Final = DATABASE_FILE + ".new"
 
 
@@ -54,7 +57,7 @@ class BackupRefused(Exception):
 
 class Taken(Struct, frozen=True):
     """When and of which process a copy was taken. `began_us` is the replica's wall clock just before; what was acknowledged
-    by then is in it. `hash` is of the cluster file; `incarnation` is empty for a replica that did not run."""
+    by then is in it. `hash` is of the cluster file, with the configuration in force; `incarnation` is empty for a replica that did not run."""
 
     hash: str
     began_us: int
@@ -141,7 +144,7 @@ def back_up_stopped(
         new = begin(folder)
         try:
             copy_database(data / DATABASE_FILE, new, lambda: True)
-            return finish(folder, Taken(document.hash, now_us))
+            return finish(folder, Taken(opened.document.hash, now_us))
         except BaseException:
             give_up(folder)
             raise
@@ -222,16 +225,19 @@ def _make_all(old: ClusterDocument, new: ClusterDocument, backups: Mapping[str, 
         for replica, backup in backups.items():
             restore(backup, staging / replica)
             _, sources[replica] = open_source(stack, old, replica, staging / replica, may_be_restored=True)
+        latest = max(
+            (source.document_in_force(old) for source in sources.values()), key=lambda each: each.number
+        )
         for replica in new.votes:
             format_store(root / replica, new, replica)
         made = {replica: open_source(stack, new, replica, root / replica) for replica in new.votes}
         for replica, (_, target) in made.items():
-            objects = fill(target, sources, old)
+            objects = fill(target, sources, latest)
             clock = target.clock
             for other, (identity, _) in made.items():
                 if other != replica:
                     target.others.put_witness(other, Witness(identity.store, clock, identity.born))
-            target.note_configuration(new)
+            target.note_configuration(in_force(new, latest))
             target.commit()
     shutil.rmtree(staging)
     return objects
@@ -240,27 +246,42 @@ def _make_all(old: ClusterDocument, new: ClusterDocument, backups: Mapping[str, 
 def sort_backups(document: ClusterDocument, backups: list[Path], *, accept_loss: bool) -> dict[str, Path]:
     """The backups by replica, when they are of this cluster and enough of it. Raises BackupRefused."""
     found: dict[str, Path] = {}
+    latest = document
     for backup in backups:
         manifest = read_manifest(backup)
-        if manifest.cluster != document.name or manifest.hash != document.hash:
+        then = _in_force_at(document, backup)
+        if manifest.cluster != document.name or manifest.hash != then.hash:
             raise BackupRefused(
                 f"{backup} is of cluster {manifest.cluster!r} with a document of hash {manifest.hash}, and the one given is of "
-                f"{document.name!r} with hash {document.hash}: give the cluster file of that time"
+                f"{document.name!r} with hash {then.hash}: give the cluster file of that time"
             )
         if manifest.replica in found:
             raise BackupRefused(
                 f"{backup} and {found[manifest.replica]} are both of {manifest.replica}: give one of each"
             )
         found[manifest.replica] = backup
+        latest = max(latest, then, key=lambda each: each.number)
     missing = sorted(document.votes.keys() - found.keys())
     if missing and not accept_loss:
-        lost = loses(document, missing)
+        lost = loses(latest, missing)
         told = f", who alone may have held events of {'; '.join(lost)}" if lost else ""
         raise BackupRefused(
             f"there is no backup of {', '.join(missing)}{told}: give one of each replica, or repeat with --accept-loss to go "
             "on without"
         )
     return found
+
+
+def _in_force_at(document: ClusterDocument, backup: Path) -> ClusterDocument:
+    """The document with the configuration that the replica was in."""
+    try:
+        with closing(Reader(backup / DATABASE_FILE, READ_S, is_still=True)) as reader:
+            chosen = chosen_in(reader)
+    except StorageFailed as error:
+        raise BackupRefused(
+            f"{backup / DATABASE_FILE} is damaged, or cannot be read: {error}. Use another backup"
+        ) from None
+    return document if chosen is None else in_force(document, chosen)
 
 
 def _checked(file: Path) -> tuple[Identity, Timestamp, int]:

@@ -19,9 +19,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ...api_specs.cluster import ClusterDocument, ReplicaInfo
+from ...api_specs.configuration import in_force
 from ...timestamps.timestamp import ZERO
 from ..store import statements
-from ..store.configuration import noted_in, refusal
+from ..store.configuration import chosen_in, noted_in, refusal
 from ..store.database import Database, StorageFailed, make_private
 from ..store.integrity import damage_in
 from ..store.records import with_sum
@@ -64,12 +65,13 @@ _DECODE: Final = msgspec.json.Decoder(Identity).decode
 class Folder:
     """An open data folder, locked for this process until `close`.
 
-    `lost` is None, or the sentence that says why this replica must not vote; then there is no database, unless it voted under
+    `document` is the cluster's, with the configuration that the store notes where that was chosen while the cluster ran. `lost` is None, or the sentence that says why this replica must not vote; then there is no database, unless it voted under
     another configuration (`is_other`). `is_new`: its store has never voted.
     """
 
     path: Path
     lock: int | None
+    document: ClusterDocument
     identity: Identity
     database: Database | None
     lost: str | None = None
@@ -283,9 +285,9 @@ def _opened(
         if written is not None or replica.store:
             expected = written.store if written is not None else replica.store
             identity = Identity(document.name, replica.id, expected, SCHEMA_VERSION)
-            return Folder(path, lock, identity, None, _lost(path, identity))
+            return Folder(path, lock, document, identity, None, _lost(path, identity))
         identity = _new_identity(document, replica)
-        return Folder(path, lock, identity, _create(path, identity), is_new=True)
+        return Folder(path, lock, document, identity, _create(path, identity), is_new=True)
     try:
         identity = identity_in(opened)
         _check(path, identity, document, replica)
@@ -295,15 +297,17 @@ def _opened(
             _write_identity(path, identity)
         if identity.restored_from and not is_source:
             opened.close()
-            return Folder(path, lock, identity, None, _restored(path, identity))
-        noted = noted_in(opened)
+            return Folder(path, lock, document, identity, None, _restored(path, identity))
+        noted, chosen = noted_in(opened), chosen_in(opened)
         opened.commit()
     except BaseException:
         with contextlib.suppress(StorageFailed):
             opened.close()
         raise
+    if chosen is not None:
+        document = in_force(document, chosen)
     lost = None if noted is None else refusal(noted, document, replica.id)
-    return Folder(path, lock, identity, opened, lost, is_new=noted is None)
+    return Folder(path, lock, document, identity, opened, lost, is_new=noted is None)
 
 
 def _lost(path: Path, identity: Identity) -> str:

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from ...adts.types.catalogue import adt_of
 from ...api_specs.cluster import ClusterDocument, checked
+from ...api_specs.configuration import in_force
 from ...api_specs.messages import Announcement, Row, Testimony
 from ...gc.collection import may_end
 from ...timestamps.timestamp import INFINITY, ZERO, Timestamp
@@ -57,6 +58,16 @@ def loses(document: ClusterDocument, lost: Collection[str]) -> list[str]:
     return sorted(set(found))
 
 
+def in_force_in(document: ClusterDocument, folders: Mapping[str, Path]) -> ClusterDocument:
+    """The document with the latest configuration that a store in these folders notes, by replica. Raises FolderRefused."""
+    with ExitStack() as stack:
+        found = [
+            open_source(stack, document, replica, path, may_be_restored=True)[1].document_in_force(document)
+            for replica, path in folders.items()
+        ]
+    return max([document, *found], key=lambda each: each.number)
+
+
 def with_store(document: ClusterDocument, replica_id: str, store: str) -> ClusterDocument:
     """The document with another store id for the replica."""
     replicas = tuple(
@@ -83,16 +94,19 @@ def make_replacement(
             for other, path in sorted(others.items())
         }
         sources = {other: source for other, (_, source) in opened.items()}
+        latest = max(
+            (source.document_in_force(old) for source in sources.values()), key=lambda each: each.number
+        )
         _refuse_forgetful(opened, replica_id)
         refuse_store(folder, old, replica_id)
         format_store(folder, new, replica_id)
         _, target = open_source(stack, new, replica_id, folder)
         stack.enter_context(whole_or_removed(folder))  # It is locked by now: no replica has it.
-        objects = fill(target, sources, old, current=sources.keys() - {replica_id})
+        objects = fill(target, sources, latest, current=sources.keys() - {replica_id})
         for other, (identity, source) in opened.items():
             if other != replica_id:
                 target.others.put_witness(other, Witness(identity.store, source.clock, identity.born))
-        target.note_configuration(new)
+        target.note_configuration(in_force(new, latest))
         target.commit()
         return objects
 

@@ -18,6 +18,7 @@ from ...api_specs.problems import LIMITS, MEDIA_TYPE, Problem, problem
 from ...api_specs.values import BadValue
 from ...client_sdk.errors import Closed
 from ...client_sdk.protocol.core.values import Failed
+from ..service.configured import WrongCluster
 from ..service.copying import NoRoom
 from ..service.member import OtherConfiguration, Starting, StoreLost
 from ..store.group_commit import Overloaded
@@ -97,6 +98,8 @@ def problem_of(error: Exception) -> Problem:
         return error.problem
     if isinstance(error, Closed):
         return problem("unavailable", "the replica is stopping", definite=error.definite)
+    if isinstance(error, WrongCluster):
+        return problem("wrong-cluster", str(error), epoch=error.epoch)
     name = _NAMES.get(type(error))
     if name is not None:
         return problem(name, str(error))

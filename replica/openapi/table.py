@@ -160,6 +160,16 @@ OPERATIONS: Final[Mapping[str, Told]] = {
         "The database, as an SQLite file: all that the replica had acknowledged when it was asked.",
         (*_GATE, "timeout", "too-large", *_STORE, "no-room"),
     ),
+    "followConfiguration": Told(
+        "Tell the replica of a later configuration",
+        "The configuration that it is in now.",
+        (*_GATE, *_BODY, "malformed", *_STORE),
+    ),
+    "getHoldings": Told(
+        "List what a change has to carry over",
+        "What the replica holds.",
+        (*_GATE, "malformed", *_STORE),
+    ),
     "sendBatch": Told(
         "Send a batch of protocol requests",
         "One reply per request, in order; if all were refused, a problem instead.",
@@ -187,7 +197,7 @@ TAGS: Final[Mapping[str, str]] = {
     OWN_TAG: "Objects whose types are classes of your own: each method is an operation.",
     "service": "The replica itself: its cluster file, its health, and what problems mean.",
     "replica protocol": "How front ends and replicas talk to each other; an application has no need of it.",
-    "administration": "For operators: which tokens are valid, and backups.",
+    "administration": "For operators: which tokens are valid, backups, and changes of the configuration.",
 }
 
 INTRODUCTION: Final = """\

@@ -124,7 +124,7 @@ class Direct:
         try:
             found, media_type = read()
             done = partial(self._done, call, found, media_type)
-            self._batches.member.post(found.sound.requests, done, call.is_wanted, call.turn)
+            self._batches.member.post(found.sound, done, call.is_wanted, call.turn)
         except Exception as error:  # noqa: BLE001 - as above
             self._fail(call, error)
 

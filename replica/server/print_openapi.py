@@ -17,7 +17,7 @@ def openapi_text() -> str:
     """The document as JSON text, as it is committed."""
     document = ClusterDocument("example", (ReplicaInfo("r1", "http://127.0.0.1:7001"),))
     with tempfile.TemporaryDirectory() as folder:
-        member = Member(document, "r1", open_folder(Path(folder), document, "r1"))
+        member = Member(open_folder(Path(folder), document, "r1"))
         try:
             schema = create_app(member, lambda each: embedded_front_end(each, None)).openapi()
         finally:

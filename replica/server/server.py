@@ -112,8 +112,6 @@ def serve(
         _log.warning("the clock is wrong by %+g s, as was asked for", settings.clock_offset_s)
     offset_us = round(settings.clock_offset_s * 1e6)
     member = Member(
-        document,
-        replica_id,
         opened,
         wall_us=lambda: time.time_ns() // 1000 + offset_us,
         endpoints=settings.endpoints,

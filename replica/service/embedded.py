@@ -8,15 +8,18 @@ import secrets
 from typing import Final
 
 from ...api_specs.checking import BadBatch, Checked, check_batch
+from ...api_specs.cluster import ClusterDocument
 from ...api_specs.messages import Batch, BatchReply
 from ...api_specs.weights import carried_bytes
 from ...client_sdk.protocol.core.values import Unanswered
 from ...client_sdk.transport.driver import Driver, new_site
+from ...client_sdk.transport.following import Following
 from ...client_sdk.transport.http_transport import HttpTransport
 from ...client_sdk.transport.ports import Done, GiveUp, Transport, post_task
 from ...client_sdk.transport.tls import SYSTEM_TRUST, ClientTls
 from ..store.group_commit import Overloaded
 from ..store.store import StorageFailed
+from .configured import WrongCluster
 from .member import Member, Starting, StoreLost
 
 LARGE_BYTES: Final = 65_536
@@ -42,9 +45,11 @@ class EmbeddedTransport(Transport):
         try:
             found = await self._checked(batch)
             async with asyncio.timeout(timeout_s):
-                return found.whole(await self._member.answer(found.sound.requests, found.sound.trace))
+                return found.whole(await self._member.answer(found.sound))
         except BadBatch as error:
             return Unanswered(f"{replica}: {error}", refused=True, definite=True)
+        except WrongCluster as error:
+            return Unanswered(f"{replica}: {error}", definite=True, epoch=error.epoch)
         except TimeoutError:
             return Unanswered(f"{replica}: no answer in time")
         except (StoreLost, Starting, Overloaded) as error:
@@ -59,16 +64,18 @@ class EmbeddedTransport(Transport):
             return check_batch(batch, limits)
         return await asyncio.to_thread(check_batch, batch, limits)
 
+    def follow(self, document: ClusterDocument) -> None:
+        self._others.follow(document)
+
     async def aclose(self) -> None:
         await self._others.aclose()
 
 
 def embedded_front_end(member: Member, token: str | None, tls: ClientTls = SYSTEM_TRUST) -> Driver:
     """A front end for `member`, on the running event loop; `token` is what it sends to the other replicas."""
-    document = member.document
     others = to_others(member, token, tls)
     driver = Driver(
-        document,
+        member.document,
         transport=EmbeddedTransport(member, others),
         forwarder=others,
         site=new_site(token),
@@ -76,6 +83,9 @@ def embedded_front_end(member: Member, token: str | None, tls: ClientTls = SYSTE
         own=member.id,
         clock=member,
     )
+    driver.following = Following(member.document.name, others.configuration, member.configured.follow)
+    member.configured.hear_of_later = driver.following.hear
+    member.configured.followers.append(driver.reconfigure)
     if member.traces is not None:
         driver.follow(member.traces.operations())
     return driver

@@ -6,7 +6,7 @@ Owns the way of a batch from checked requests to a durable reply, and what healt
 import logging
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from functools import lru_cache, partial
+from functools import partial
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeVar
 
 from msgspec import Struct
@@ -14,7 +14,17 @@ from msgspec import Struct
 from ...adts.types.catalogue import adt_of
 from ...api_specs.cluster import ClusterDocument
 from ...api_specs.limits import Capacity
-from ...api_specs.messages import Announcement, BatchReply, Changes, Collect, Reply, Request, Scan, Testimony
+from ...api_specs.messages import (
+    Announcement,
+    Batch,
+    BatchReply,
+    Changes,
+    Collect,
+    Reply,
+    Request,
+    Scan,
+    Testimony,
+)
 from ...gc.tombstones import Tombstones, Waiting
 from ...timestamps.clock import Now
 from ...timestamps.timestamp import ZERO, Timestamp
@@ -31,6 +41,7 @@ from ..protocol.room import handle_within
 from ..protocol.witness import Witness, contradiction, seen
 from ..store.group_commit import Committer, Done, Note, Sized, TransactionCounts
 from ..store.store import StorageFailed, Store
+from .configured import Configured
 from .reply_budget import Budget
 
 if TYPE_CHECKING:
@@ -38,7 +49,6 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 _Result = TypeVar("_Result")
-NAMES_CACHED: Final = 10_000
 QUICK_REQUESTS_MAX: Final = 100
 """So many reads of cells take about a millisecond; more should not hold up the event loop."""
 
@@ -93,13 +103,11 @@ Trouble = Literal["stopping", "store-lost", "other-configuration", "starting", "
 
 
 class Member:
-    """Answers for one replica. `wall_us` reads the physical clock, in microseconds since 1970, and `mono_s` one that never steps, in
+    """Answers for the replica that the folder is of. `wall_us` reads the physical clock, in microseconds since 1970, and `mono_s` one that never steps, in
     seconds; `endpoints` maps ids of other replicas to URLs that override the document's."""
 
     def __init__(
         self,
-        document: ClusterDocument,
-        replica_id: str,
         folder: Folder,
         *,
         wall_us: Callable[[], int] = lambda: time.time_ns() // 1000,
@@ -109,8 +117,10 @@ class Member:
         capacity: Capacity = Capacity(),  # noqa: B008 - it cannot change
     ) -> None:
         self.capacity: Final = capacity
-        self.document: Final = document
-        self.id: Final = replica_id
+        self.configured: Final = Configured(folder.document, self.run)
+        """In which configuration it is."""
+        document = folder.document
+        self.id: Final = folder.identity.replica
         self.urls: Final = document.urls | dict(endpoints or {})
         """Where it finds each replica."""
         self.folder: Final = folder
@@ -120,16 +130,14 @@ class Member:
         """Follows requests; None where nothing is traced."""
         self.tombstones: Final = Tombstones()
         self.requests: Final = RequestCounts()
-        self.lags: Final = {name: Lag() for name in document.urls if name != replica_id}
+        self.lags: Final = {name: Lag() for name in document.urls if name != self.id}
         """How far it is behind the others."""
         self.peers: Final[dict[str, Peer]] = {}
         """The other replicas, as the watch met them last."""
         self._bounds: Final = Bounds.of(document)
         self._ages: Final = Ages(document.memory_s)
         self._ahead: Final = Ahead(document.clock)
-        self.keeps_events: Final = lru_cache(NAMES_CACHED)(lambda name: not document.rule_of(name).collect)
-        """Whether the object keeps its events (`collect = false`)."""
-        self.outboxes: Final = Open(document, replica_id) if document.has_outboxes else None
+        self.outboxes: Final = Open(document, self.id) if document.has_outboxes else None
         """Those of this replica in which something may wait; None where no queue has outboxes."""
         self.lost: str | None = folder.lost
         """Why this replica must not vote; None when nothing speaks against it."""
@@ -146,8 +154,14 @@ class Member:
         """Where the clock of the store stood when it was opened, before this process wrote to it."""
         self._committer: Final = None if folder.database is None else self._opened(Store(folder.database))
 
+    @property
+    def document(self) -> ClusterDocument:
+        """The cluster's, with the configuration that this replica is in: it takes messages of no other."""
+        return self.configured.document
+
     def _opened(self, store: Store) -> Committer:
         self.began = store.clock
+        self.configured.begin(store)
         if self.is_vouched_for and self.lost is None:  # Nobody need be asked.
             self._note(store)
             store.commit()
@@ -159,42 +173,40 @@ class Member:
         """The present moment, by which its own front end goes as well: right or wrong, the two tell the same time."""
         return Now(self._mono_s(), self.wall_us())
 
-    async def answer(
-        self, requests: Sequence[Request], trace: Sequence[str] = (), caller: Hashable = None
-    ) -> BatchReply:
-        """The reply to checked requests, or to the first of them where they are much
-        (`quorate.replica.service.reply_budget`), once all it promises is on disk. `trace` are their places in traces, if any
-        have one; `caller` takes turns with others.
+    async def answer(self, batch: Batch, caller: Hashable = None) -> BatchReply:
+        """The reply to a checked batch, or to the first of its requests where they are much
+        (`quorate.replica.service.reply_budget`), once all it promises is on disk; `caller` takes turns with others.
 
-        Raises StoreLost, Starting, Overloaded (nothing was done) or StorageFailed (not known).
+        Raises StoreLost, Starting, WrongCluster, Overloaded (nothing was done) or StorageFailed (not known).
         """
-        if self.traces is not None and trace:
-            return await self.traces.handled(partial(self._answer, caller=caller), requests, trace)
-        return await self._answer(requests, caller=caller)
+        if self.traces is not None and batch.trace:
+            answer = partial(self._answer, batch, caller=caller)
+            return await self.traces.handled(answer, batch.requests, batch.trace)
+        return await self._answer(batch, caller=caller)
 
-    async def _answer(
-        self, requests: Sequence[Request], note: Note | None = None, *, caller: Hashable
-    ) -> BatchReply:
+    async def _answer(self, batch: Batch, note: Note | None = None, *, caller: Hashable) -> BatchReply:
         self._check_voting()
         return await self.run(
-            partial(self._handle, requests=requests),
-            len(requests),
-            is_quick=_is_quick(requests),
+            partial(self._handle_batch, batch),
+            len(batch.requests),
+            is_quick=_is_quick(batch.requests),
             note=note,
             caller=caller,
         )
 
-    def post(
-        self, requests: Sequence[Request], done: Done, is_wanted: Callable[[], bool], caller: Hashable = None
-    ) -> None:
+    def post(self, batch: Batch, done: Done, is_wanted: Callable[[], bool], caller: Hashable = None) -> None:
         """As `answer`, without traces, for who would rather be told than wait: `done` hears the reply, StorageFailed, or
         Unwanted where it was no longer wanted before it began."""
         self._check_voting()
         if self._committer is None or self.lost is not None:
             raise self.lost_error()
-        work = partial(self._handle, requests=requests)
         self._committer.post(
-            work, done, len(requests), is_quick=_is_quick(requests), is_wanted=is_wanted, caller=caller
+            partial(self._handle_batch, batch),
+            done,
+            len(batch.requests),
+            is_quick=_is_quick(batch.requests),
+            is_wanted=is_wanted,
+            caller=caller,
         )
 
     def _check_voting(self) -> None:
@@ -240,6 +252,11 @@ class Member:
             raise self.lost_error()
         return await self._committer.submit(work, weight, is_quick=is_quick, note=note, caller=caller)
 
+    def _handle_batch(self, batch: Batch, store: Store) -> Sized[BatchReply]:
+        """In the store's turn: the configuration may have changed since the batch came."""
+        self.configured.check(batch.cluster)
+        return self._handle(store, batch.requests)
+
     def _handle(self, store: Store, requests: Sequence[Request]) -> Sized[BatchReply]:
         replies: list[Reply] = []
         now_us, mono_s, budget = self.wall_us(), self._mono_s(), Budget(self._bounds.page_bytes_max)
@@ -265,7 +282,7 @@ class Member:
     def _handle_one(self, request: Request, store: Store, now_us: int) -> tuple[Reply, list[Effect]]:
         if self.outboxes is not None:
             self.outboxes.note(request)
-        keeps = not isinstance(request, (Scan, Changes)) and self.keeps_events(request.object)
+        keeps = not isinstance(request, (Scan, Changes)) and self.configured.keeps_events(request.object)
         return handle_within(self.capacity, request, store, now_us, self._bounds, keeps_events=keeps)
 
     def perform(self, store: Store, request: Request) -> Reply:

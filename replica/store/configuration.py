@@ -1,15 +1,14 @@
 """The configuration under which a store last voted: the members, their votes and the quorum choices in force.
 
 A quorum of another configuration need not meet those that stored what was acknowledged. So a store notes the configuration before
-its first vote, and votes under no other. Must not know who asks.
+its first vote, and votes under no other, unless the cluster chose a later one while it ran: then it notes that one whole. Must not know who asks.
 """
 
-from collections.abc import Sequence
 from typing import Final
 
 import msgspec
 
-from ...api_specs.cluster import ClusterDocument
+from ...api_specs.cluster import BadCluster, ClusterDocument, from_json
 from ...api_specs.configuration import (
     Configuration,
     configuration_of,
@@ -18,24 +17,51 @@ from ...api_specs.configuration import (
     types_in,
 )
 from . import statements
-from .database import Database
+from .database import Database, Reader
 from .records import damaged, with_sum, without_sum
 
 _WHAT: Final = "the configuration that it voted under"
+_VOTED_UNDER: Final = 1
+_CHOSEN: Final = 2
 
 
 def noted_in(database: Database) -> Configuration | None:
     """What the store notes; None when it has never voted. Raises StorageFailed when it is damaged."""
-    rows = [_text_of(columns) for columns in database.all(statements.GET_CONFIGURATION)]
+    text = _text_in(database, _VOTED_UNDER)
     try:
-        return read_configuration(rows[0]) if rows else None
+        return None if text is None else read_configuration(text)
     except msgspec.DecodeError:
+        raise damaged(_WHAT) from None
+
+
+def chosen_in(database: Database | Reader) -> ClusterDocument | None:
+    """The configuration that the store is in, if it was chosen while the cluster ran. Raises StorageFailed when it is damaged."""
+    text = _text_in(database, _CHOSEN)
+    try:
+        return None if text is None else from_json(msgspec.json.decode(text))
+    except (msgspec.DecodeError, BadCluster):
         raise damaged(_WHAT) from None
 
 
 def note(database: Database, document: ClusterDocument) -> None:
     """Note the document's configuration, as part of the transaction at hand."""
-    database.write(statements.PUT_CONFIGURATION, (1, *with_sum(configuration_of(document).text())))
+    database.write(statements.PUT_CONFIGURATION, (_VOTED_UNDER, *with_sum(configuration_of(document).text())))
+    if document.number:
+        _note_chosen(database, document)
+
+
+def follow(database: Database, document: ClusterDocument) -> None:
+    """Note that it is in this configuration, which was chosen while the cluster ran, as part of the transaction at hand. A store that has never voted
+    notes no more than that: it asks the others before it votes, also after a restart."""
+    if noted_in(database) is None:
+        _note_chosen(database, document)
+    else:
+        note(database, document)
+
+
+def _note_chosen(database: Database, document: ClusterDocument) -> None:
+    text = msgspec.json.encode(document, order="deterministic").decode()
+    database.write(statements.PUT_CONFIGURATION, (_CHOSEN, *with_sum(text)))
 
 
 def note_types(database: Database, document: ClusterDocument) -> None:
@@ -53,9 +79,10 @@ def refusal(noted: Configuration, document: ClusterDocument, replica_id: str) ->
     return (
         f"replica {replica_id} has voted under other members or quorum choices, and does not vote under those of this cluster "
         f"document: {found}. Put these lines back as they were, in every copy of the document, and start again: quorums of "
-        "the new ones may miss what was acknowledged, so they cannot change once a replica has voted"
+        "the new ones may miss what was acknowledged. Rules and votes change while the cluster runs: `quorate change`"
     )
 
 
-def _text_of(columns: Sequence[object]) -> str:
-    return str(without_sum(_WHAT, columns)[0])
+def _text_in(database: Database | Reader, number: int) -> str | None:
+    rows = database.all(statements.GET_CONFIGURATION, (number,))
+    return str(without_sum(_WHAT, rows[0])[0]) if rows else None

@@ -189,13 +189,17 @@ class Database:
 
 class Reader:
     """Another connection to the file, which reads it as it was at its first question, beside the writer and without holding it
-    up. It has `limit_s` seconds; after that, questions raise StorageFailed and `is_late` is true. Used by one thread."""
+    up. It has `limit_s` seconds; after that, questions raise StorageFailed and `is_late` is true. Used by one thread. `is_still`: nobody writes the file,
+    and nothing is made beside it."""
 
-    def __init__(self, path: Path, limit_s: float) -> None:
+    def __init__(self, path: Path, limit_s: float, *, is_still: bool = False) -> None:
         self._late_s: Final = time.monotonic() + limit_s
         with _mapped:
             self._driver: Final = sqlite3.connect(
-                f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=limit_s, isolation_level=None
+                f"{path.absolute().as_uri()}?mode=ro{'&immutable=1' * is_still}",
+                uri=True,
+                timeout=limit_s,
+                isolation_level=None,
             )
             self._driver.set_progress_handler(lambda: self.is_late, _STEPS_UNLOOKED)
             self._driver.execute("BEGIN")

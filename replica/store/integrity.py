@@ -6,7 +6,7 @@ serve less, or something else, than it has acknowledged.
 
 from . import statements
 from .commit_counter import Mark
-from .configuration import noted_in
+from .configuration import chosen_in, noted_in
 from .database import Database
 from .records import damaged, held_of, row_of, state_of, without_sum
 
@@ -30,6 +30,7 @@ def damage_in(opened: Database) -> str | None:
     for columns in opened.each(statements.GET_WITNESSES):
         without_sum("what it saw of other stores", columns)
     noted_in(opened)
+    chosen_in(opened)
     return _lost_end(opened)
 
 

@@ -34,6 +34,10 @@ class Reservations:
         """How many keys something is held under."""
         return len(self._numbers)
 
+    def digests(self) -> frozenset[bytes]:
+        """All digests that something is held under."""
+        return frozenset(self._numbers)
+
     def at(self, digested: bytes) -> Reservation:
         """What is held under the digest."""
         if (number := self._numbers.get(digested)) is None:

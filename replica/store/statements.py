@@ -16,7 +16,8 @@ def _table(name: str, *columns: str, options: str = "") -> str:
 
 
 CREATE: Final = (
-    # One row, once the replica has voted: the members and quorum choices under which it did.
+    # Once the replica has voted: the members and quorum choices under which it did (1), and the configuration that it is in, where that was chosen
+    # while the cluster ran (2).
     _table(
         "configuration",
         "id INTEGER NOT NULL",
@@ -104,7 +105,7 @@ GET_WITNESSES: Final = "SELECT replica, store, clock, born, sum FROM witnesses"
 PUT_WITNESS: Final = (
     "INSERT OR REPLACE INTO witnesses (replica, store, clock, born, sum) VALUES (?, ?, ?, ?, ?)"
 )
-GET_CONFIGURATION: Final = "SELECT text, sum FROM configuration"
+GET_CONFIGURATION: Final = "SELECT text, sum FROM configuration WHERE id = ?"
 PUT_CONFIGURATION: Final = "INSERT OR REPLACE INTO configuration (id, text, sum) VALUES (?, ?, ?)"
 
 ALL_RESERVATIONS: Final = 'SELECT number, "key", held, sum FROM reservations'

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from ...adts.log import Entry
 from ...api_specs.cluster import ClusterDocument
+from ...api_specs.configuration import in_force
 from ...api_specs.messages import Row
 from ...gc.collection import holds_promises_alone
 from ...timestamps.ballot import NO_BALLOT, term_of
@@ -33,7 +34,7 @@ from . import statements
 from .cached_object import CachedObject, ObjectCache
 from .changed_objects import ChangedObjects
 from .commit_counter import Mark
-from .configuration import note, note_types
+from .configuration import chosen_in, follow, note, note_types
 from .database import Database, StorageFailed
 from .peer_records import AboutOthers
 from .records import blob_of, columns_of_row, listed, row_of, rows_of, state_of, with_sum, without_sum
@@ -94,6 +95,15 @@ class Store:
     def note_configuration(self, document: ClusterDocument) -> None:
         """Remember under which members and quorum choices it votes, as part of the transaction."""
         note(self._database, document)
+
+    def document_in_force(self, file: ClusterDocument) -> ClusterDocument:
+        """The cluster file with the configuration that it notes, where that was chosen while the cluster ran."""
+        chosen = chosen_in(self._database)
+        return file if chosen is None else in_force(file, chosen)
+
+    def follow_configuration(self, document: ClusterDocument) -> None:
+        """Remember in which configuration it is from now on, as part of the transaction."""
+        follow(self._database, document)
 
     def note_types(self, document: ClusterDocument) -> None:
         """Remember which data types were added since, as part of the transaction."""

@@ -123,6 +123,7 @@ class Watch(Background):
         except Exception:  # noqa: BLE001 - any mistake of ours
             _log.exception("the watch met an error of its own on the way to %s", name)
             return Unanswered("an error of our own")
+        self._member.configured.meet(name, answer)
         self._said[name] = answer.detail if isinstance(answer, Unanswered) else "its disk is full"
         met = _met(answer, sent_us, self._member.wall_us())
         self._member.peers[name] = met._replace(

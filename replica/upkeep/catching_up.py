@@ -202,6 +202,7 @@ class CatchingUp(Background):
             other, Batch(self._member.document.hash, tuple(requests)), ANSWER_S
         )
         if isinstance(answer, Unanswered):
+            self._member.configured.meet(other, answer)
             raise Silent
         return answer.replies
 

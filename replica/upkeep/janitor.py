@@ -57,7 +57,7 @@ class Janitor(Background):
             member.tombstones,
             lag_s=member.document.limits.payloads_s,
             window_s=member.document.memory_s,
-            is_kept=member.keeps_events,
+            is_kept=member.configured.keeps_events,
         )
         self._room: Final = Troubles(_log, logging.WARNING)
 

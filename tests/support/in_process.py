@@ -97,7 +97,7 @@ class _Served:
             member.tombstones,
             lag_s=member.document.limits.payloads_s,
             window_s=member.document.memory_s,
-            is_kept=member.keeps_events,
+            is_kept=member.configured.keeps_events,
         )
 
 
@@ -211,8 +211,6 @@ class InProcessCluster:
         folder = open_folder(self._root / replica, self.document, replica)
         traces = None if self._traces is None else self._traces(replica)
         member = Member(
-            self.document,
-            replica,
             folder,
             wall_us=lambda: self.clock.now().wall_us,
             mono_s=lambda: self.clock.now().mono_s,
@@ -255,7 +253,7 @@ class InProcessCluster:
             seed=secrets.randbits(63),
             clock=WrongClock(self.clock, wall_error_s),
         )
-        return FrontEndHere(AsyncClient(self.document, driver, deadline_s=DEADLINE_S, history=None), driver)
+        return FrontEndHere(AsyncClient(driver, deadline_s=DEADLINE_S, history=None), driver)
 
 
 @contextmanager

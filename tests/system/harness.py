@@ -166,7 +166,7 @@ async def front_end(
     driver = Driver(
         document, transport=transport, forwarder=forwarder, site=new_site(), seed=secrets.randbits(64)
     )
-    async with AsyncClient(document, driver, deadline_s=deadline_s, history=history) as client:
+    async with AsyncClient(driver, deadline_s=deadline_s, history=history) as client:
         yield client
 
 

@@ -276,6 +276,8 @@ class Unanswered(Struct, frozen=True, gc=False):
     refused: bool = False
     definite: bool = False
     limit: Limit | None = None
+    epoch: int | None = None
+    """Which configuration the replica is in, where it refused a message of another one."""
 
 
 Answer = BatchReply | Unanswered

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from quorate.adts.log import Seen
+from quorate.adts.types.catalogue import CONFIGURATION
 from quorate.client_sdk.protocol import reconfiguration
 from quorate.client_sdk.protocol.core.rounds import Gathering
 from quorate.client_sdk.protocol.decisions import proposer
@@ -24,7 +25,7 @@ def carry_nothing() -> Planting:
 
     def objects(*_: object) -> Generator[Any, Any, set[str]]:
         yield from ()
-        return {reconfiguration.CONFIGURATION}
+        return {CONFIGURATION}
 
     return patched(reconfiguration, _objects=objects)
 

@@ -65,7 +65,7 @@ async def client_with(cluster: LocalCluster, offset_s: float, history: History) 
         seed=secrets.randbits(64),
         clock=WrongClock(offset_s),
     )
-    async with AsyncClient(cluster.document, driver, deadline_s=DEADLINE_S, history=history) as client:
+    async with AsyncClient(driver, deadline_s=DEADLINE_S, history=history) as client:
         yield client
 
 

@@ -62,8 +62,8 @@ class Counting(Exchanging):
         """See Transport."""
         sent = msgspec.msgpack.encode(batch)
         async with asyncio.timeout(timeout_s):
-            requests = msgspec.msgpack.decode(sent, type=Batch).requests
-            answered = msgspec.msgpack.encode(await self.members[replica].answer(requests))
+            received = msgspec.msgpack.decode(sent, type=Batch)
+            answered = msgspec.msgpack.encode(await self.members[replica].answer(received))
         reply = msgspec.msgpack.decode(answered, type=BatchReply)
         self.cost.exchanges += 1
         self.cost.request_bytes += len(sent)
@@ -141,7 +141,7 @@ class Replicas:
         for replica in self.document.votes:
             with self.steps.opening(replica):
                 opened = open_folder(self._folder / replica, self.document, replica)
-            self.members[replica] = member = Member(self.document, replica, opened)
+            self.members[replica] = member = Member(opened)
             member.is_vouched_for = True  # Nobody asks the others here.
 
     def stop(self) -> None:

@@ -95,6 +95,7 @@ class ScriptedMachine:
         """Of the object that it asks for: how long its sends are."""
         self.pacing = Pacing(())
         self.started_over = 0
+        self.documents: list[ClusterDocument] = []
         self._token = 0
         self._open: dict[int, set[int]] = {}
 
@@ -164,6 +165,12 @@ class ScriptedMachine:
     def last_sends(self) -> tuple[Send, ...]:
         """See Machine."""
         return tuple(self.lasts)
+
+    def reconfigure(self, document: ClusterDocument, now: Now) -> Effects:
+        """It sends nothing again."""
+        del now
+        self.documents.append(document)
+        return Effects((), (), None)
 
     def start_over(self) -> None:
         """See Machine."""

@@ -52,7 +52,7 @@ def serve_from(folder: Path) -> Serving:
 
     @asynccontextmanager
     async def serve(document: ClusterDocument, token: str | None = None) -> AsyncIterator[httpx.AsyncClient]:
-        member = Member(document, "r1", open_folder(folder / "data", document, "r1"))
+        member = Member(open_folder(folder / "data", document, "r1"))
         app = create_app(member, lambda each: embedded_front_end(each, token), token)
         transport = httpx.ASGITransport(app)
         async with (

@@ -9,6 +9,7 @@ import pytest
 
 from quorate.api_specs.messages import Append, Refused
 from quorate.client_sdk import BadInput, RefusedByReplicas, connect
+from tests.support.asking import answer_of
 from tests.support.in_process import InProcessCluster, in_process
 from tests.support.own_types import ENDS, TYPES, Cart, NotThere
 
@@ -174,7 +175,7 @@ def test_a_history_tells_calls_and_is_checked_by_the_class(cluster: InProcessClu
 
 
 def test_replicas_take_no_entries_of_types_that_they_do_not_keep(cluster: InProcessCluster) -> None:
-    reply = cluster.run(cluster.member("r1").answer([Append("basket/ann", ())]))
+    reply = cluster.run(answer_of(cluster.member("r1"), [Append("basket/ann", ())]))
     refused = reply.replies[0]
     assert isinstance(refused, Refused)
     assert "has no data type 'basket'" in refused.detail

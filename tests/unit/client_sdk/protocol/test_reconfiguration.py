@@ -8,11 +8,11 @@ import pytest
 from msgspec.structs import replace
 
 from quorate.adts.log import Value
+from quorate.adts.types.catalogue import CONFIGURATION
 from quorate.api_specs.cluster import BadCluster, ClusterDocument
 from quorate.client_sdk.protocol.configurations import joint, settled, taken_back
 from quorate.client_sdk.protocol.core.values import Carry, CompareAndSet, Done, Failed, Read
 from quorate.client_sdk.protocol.reconfiguration import (
-    CONFIGURATION,
     Ask,
     Holding,
     Perform,

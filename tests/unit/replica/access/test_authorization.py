@@ -138,7 +138,7 @@ async def guarded(
     folder: Path, document: ClusterDocument, access: Access | None = None
 ) -> AsyncIterator[httpx.AsyncClient]:
     """Asks a replica that knows the tokens of LINES, or those of `access`."""
-    member = Member(document, "r1", open_folder(folder, document, "r1"))
+    member = Member(open_folder(folder, document, "r1"))
     access = access or from_text(LINES, TOKENS["replica"])
     app = create_app(member, lambda each: embedded_front_end(each, None), access=access)
     async with (
@@ -237,7 +237,7 @@ async def test_who_asks_too_often_is_told_when_to_come_again(
 ) -> None:
     """At rates that the slowest machine exceeds."""
     monkeypatch.setattr("quorate.replica.access.token_list.UNPROVEN_PER_S_MAX", 1.0)
-    member = Member(document, "r1", open_folder(tmp_path, document, "r1"))
+    member = Member(open_folder(tmp_path, document, "r1"))
     slow = f"scopes=read rate=1 sha256={digest_of(b'slow').hex()}"
     app = create_app(
         member,

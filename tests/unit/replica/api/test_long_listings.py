@@ -24,7 +24,7 @@ async def test_each_page_of_a_listing_is_weighed_once(
 ) -> None:
     """All that had come was weighed again with each page: 60,000 keys were not listed within six seconds."""
     document = one_replica(Limits())
-    member = Member(document, "r1", open_folder(tmp_path / "data", document, "r1"))
+    member = Member(open_folder(tmp_path / "data", document, "r1"))
     app = create_app(member, lambda each: embedded_front_end(each, None))
     weighed: list[object] = []
 

@@ -100,7 +100,7 @@ async def served(
 ) -> AsyncIterator[tuple[httpx.AsyncClient, Recorder]]:
     """One application for all tests: nothing is kept in it, and the recorder is new to each."""
     recorder, document = Recorder(), small()
-    member = Member(document, "r1", open_folder(tmp_path_factory.mktemp("served") / "data", document, "r1"))
+    member = Member(open_folder(tmp_path_factory.mktemp("served") / "data", document, "r1"))
     app = create_app(member, lambda _: cast(Driver, recorder))
     transport = httpx.ASGITransport(app)
     async with (

@@ -13,12 +13,13 @@ from quorate.replica.data_folder.identity import open_folder
 from quorate.replica.service.member import Member, OtherConfiguration, Starting, StoreLost
 from quorate.replica.store.store import StorageFailed
 from quorate.replica.upkeep.announcer import Watch
+from tests.support.asking import answer_of
 from tests.unit.replica.protocol.test_witness import DOCUMENT, WAIT_S, Direct, append
 
 
 def new_member(path: Path, replica: str) -> Member:
     """One whose store has never voted, or whatever lies there."""
-    return Member(DOCUMENT, replica, open_folder(path, DOCUMENT, replica))
+    return Member(open_folder(path, DOCUMENT, replica))
 
 
 class Fleet:
@@ -69,14 +70,14 @@ async def test_new_replicas_vote_once_each_knows_of_all(fleet: Fleet) -> None:
     assert "it is new, and votes once every other replica has noted its store" in reason
     assert "not yet been done by r3 (down): the first start of a cluster needs all its replicas" in reason
     with pytest.raises(Starting, match="it is new"):
-        await r1.answer([append(1_000_000)])
+        await answer_of(r1, [append(1_000_000)])
     r3 = fleet.start("r3")
     await until(lambda: all(each.is_vouched_for for each in (r1, r2, r3)))
     for replica in ("r1", "r2", "r3"):
         await fleet.stop(replica)
     again = fleet.start("r1")
     await until(lambda: again.is_vouched_for)
-    await again.answer([append(1_000_000)])
+    await answer_of(again, [append(1_000_000)])
 
 
 async def test_one_that_did_not_note_it_is_no_witness(fleet: Fleet) -> None:
@@ -99,7 +100,7 @@ async def test_a_store_made_anew_does_not_vote_while_any_witness_lives(fleet: Fl
     """Nobody was told anything since the first votes, and the new one has the same id, or another that the document names."""
     first = [fleet.start(each) for each in ("r1", "r2", "r3")]
     await until(lambda: all(each.is_vouched_for for each in first))
-    await first[0].answer([append(1_000_000)])
+    await answer_of(first[0], [append(1_000_000)])
     for replica in ("r1", "r2", "r3"):
         await fleet.stop(replica)
     fleet.start(witness)
@@ -118,18 +119,18 @@ async def test_a_store_that_voted_refuses_other_choices_and_so_do_new_ones_that_
     await fleet.close()
     rules = (ChoiceRule("queue/*", {"Enq/Ok": (0, 1)}),)
     other = replace(DOCUMENT, choices=rules)
-    r1 = Member(other, "r1", open_folder(tmp_path / "r1", other, "r1"))
+    r1 = Member(open_folder(tmp_path / "r1", other, "r1"))
     assert r1.trouble == "other-configuration"
     assert "[[choices]] has queue/*, and no such rule then" in r1.why_not_ready()[0]
     with pytest.raises(OtherConfiguration, match="Put these lines back"):
-        await r1.answer([append(1_000_000)])
-    new = Member(other, "r2", open_folder(tmp_path / "new", other, "r2"))
+        await answer_of(r1, [append(1_000_000)])
+    new = Member(open_folder(tmp_path / "new", other, "r2"))
     with pytest.raises(StoreLost, match="replica r2 is new, and replica r1 says: replica r1 has voted under"):
         await Watch(new, Direct({"r1": r1, "r3": None}))._ask()
     assert new.trouble == "other-configuration"
     for each in (r1, new):
         each.close()
-    back = Member(DOCUMENT, "r1", open_folder(tmp_path / "r1", DOCUMENT, "r1"))
+    back = Member(open_folder(tmp_path / "r1", DOCUMENT, "r1"))
     assert (back.lost, back.is_new) == (None, False)
     back.close()
 
@@ -139,20 +140,20 @@ async def test_a_replica_that_was_alone_notes_what_it_votes_under_and_refuses_tw
 ) -> None:
     """Nobody need vouch for it, so it votes from the moment that it is opened."""
     alone = replace(DOCUMENT, replicas=DOCUMENT.replicas[:1])
-    one = Member(alone, "r1", open_folder(tmp_path / "r1", alone, "r1"))
-    await one.answer([append(1_000_000)])
+    one = Member(open_folder(tmp_path / "r1", alone, "r1"))
+    await answer_of(one, [append(1_000_000)])
     one.close()
-    again = Member(DOCUMENT, "r1", open_folder(tmp_path / "r1", DOCUMENT, "r1"))
+    again = Member(open_folder(tmp_path / "r1", DOCUMENT, "r1"))
     assert again.trouble == "other-configuration"
     assert "[[replicas]] has r2, r3, not a member then" in again.why_not_ready()[0]
     with pytest.raises(OtherConfiguration):
-        await again.answer([append(1_000_000)])
+        await answer_of(again, [append(1_000_000)])
     again.close()
 
 
 async def restarted(path: Path, document: ClusterDocument) -> str | None:
     """What keeps r1 from voting under this document, once those it knows of have vouched for it; None when nothing does."""
-    made = Member(document, "r1", open_folder(path, document, "r1"))
+    made = Member(open_folder(path, document, "r1"))
     try:
         if made.lost is None and not made.is_vouched_for:
             await made.admit()
@@ -179,7 +180,7 @@ async def test_a_type_that_was_added_is_noted_at_the_first_start_with_it(
 async def test_the_first_vote_waits_for_room_to_note_the_configuration(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    alone = Member(DOCUMENT, "r1", open_folder(tmp_path / "r1", DOCUMENT, "r1"))
+    alone = Member(open_folder(tmp_path / "r1", DOCUMENT, "r1"))
     usual, failures = alone.admit, iter([True, True])
 
     async def admit() -> None:

@@ -60,7 +60,7 @@ def served(tmp_path: Path) -> Serve:
         port: int = (socket := _bound(0)).getsockname()[1]
         limits = Limits(body_bytes_max=20_000, value_bytes_max=5_000, page_bytes_max=5_000)
         document = ClusterDocument("t", (ReplicaInfo("r1", f"http://127.0.0.1:{port}"),), limits=limits)
-        member = Member(document, "r1", open_folder(tmp_path / "data", document, "r1"))
+        member = Member(open_folder(tmp_path / "data", document, "r1"))
         hosts = AllowedHosts(["127.0.0.1"], is_loopback=True)
         app = create_app(
             member, lambda each: embedded_front_end(each, token), access=one_token(token), hosts=hosts

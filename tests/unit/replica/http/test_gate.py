@@ -50,7 +50,7 @@ async def test_what_a_page_of_another_origin_has_a_browser_ask_is_refused(
     tmp_path: Path, document: ClusterDocument, site: str
 ) -> None:
     """A link or an image sends no Origin; a peek that it asks for would be a decision."""
-    member = Member(document, "r1", open_folder(tmp_path / "data", document, "r1"))
+    member = Member(open_folder(tmp_path / "data", document, "r1"))
     hosts = AllowedHosts(["r1"], is_loopback=True)
     app = create_app(member, lambda each: embedded_front_end(each, None), hosts=hosts)
     async with (

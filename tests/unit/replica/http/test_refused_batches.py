@@ -77,7 +77,7 @@ async def test_a_timestamp_far_ahead_or_behind_is_a_problem_and_leaves_nothing(
 async def test_the_front_end_in_a_replica_is_checked_as_others_are(
     document: ClusterDocument, tmp_path: Path
 ) -> None:
-    member = Member(document, "r1", open_folder(tmp_path / "data", document, "r1"))
+    member = Member(open_folder(tmp_path / "data", document, "r1"))
     transport = EmbeddedTransport(member, to_others(member, None))
     try:
         batch = Batch(member.document.hash, (poisoned(),))
@@ -118,7 +118,7 @@ async def test_one_caller_of_a_replica_does_not_keep_out_another(
     document: ClusterDocument, tmp_path: Path
 ) -> None:
     """The front end in a replica sends in one batch what several callers ask for."""
-    member = Member(document, "r1", open_folder(tmp_path / "data", document, "r1"))
+    member = Member(open_folder(tmp_path / "data", document, "r1"))
     transport = EmbeddedTransport(member, to_others(member, None))
     try:
         batch = Batch(member.document.hash, (poisoned(), append(at(0))))

@@ -186,7 +186,7 @@ def test_a_replica_is_up_or_does_not_vote_or_is_down(cluster: InProcessCluster) 
 @pytest.fixture
 def member(tmp_path: Path) -> Iterator[Member]:
     document: ClusterDocument = one_replica()
-    made = Member(document, "r1", open_folder(tmp_path / "data", document, "r1"))
+    made = Member(open_folder(tmp_path / "data", document, "r1"))
     yield made
     made.close()
 

@@ -83,7 +83,7 @@ async def test_the_watch_tells_once_of_a_store_that_cannot_be_read(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     document = one_replica()
-    member = Member(document, "r1", open_folder(tmp_path / "data", document, "r1"))
+    member = Member(open_folder(tmp_path / "data", document, "r1"))
     looking = announcer.Watch(member, to_others(member, None))
     ended = iter([StorageFailed("full", passing=True)] * 3)
 

@@ -14,6 +14,7 @@ from quorate.replica.protocol.ages import OBJECTS_MAX, SAMPLES, Ages
 from quorate.replica.service.member import Member
 from quorate.timestamps.ballot import Ballot, make_ballot, term_of
 from quorate.timestamps.timestamp import ZERO, Timestamp, make
+from tests.support.asking import answer_of
 from tests.unit.replica.protocol.test_acceptor import CELL, NAME, Replica, at
 
 WINDOW_S = 32.0
@@ -98,14 +99,14 @@ def test_that_an_object_came_to_nothing_is_old_a_window_after_it_was_decided(
 async def test_no_step_of_a_running_replicas_clock_makes_anything_old(tmp_path: Path) -> None:
     document = ClusterDocument("test", (ReplicaInfo("r1", "http://127.0.0.1:1"),))
     now_us = 1_700_000_000_000_000
-    member = Member(document, "r1", open_folder(tmp_path, document, "r1"), wall_us=lambda: now_us)
+    member = Member(open_folder(tmp_path, document, "r1"), wall_us=lambda: now_us)
     try:
         decided = make_ballot(make(now_us, 0, "f"), 1)
         summary = Summary(recent=(Decision("key", decided),))
-        await member.answer([Accept("queue/q", decided, summary)])
+        await answer_of(member, [Accept("queue/q", decided, summary)])
         for step_us in (90_000_000, -200_000_000, 300 * 86_400_000_000):
             now_us += step_us
-            (told,) = (await member.answer([Collect("queue/q")])).replies
+            (told,) = (await answer_of(member, [Collect("queue/q")])).replies
             assert isinstance(told, Collected)
             assert told.summary == summary
             assert told.aged == NOT_AGED

@@ -44,6 +44,7 @@ from quorate.replica.service.reply_budget import Budget
 from quorate.replica.store.store import Store
 from quorate.timestamps.ballot import make_ballot
 from quorate.timestamps.timestamp import INFINITY, ZERO, make
+from tests.support.asking import answer_of
 from tests.support.in_process import in_process
 from tests.unit.replica.conftest import one_replica
 from tests.unit.replica.server import test_direct
@@ -159,9 +160,9 @@ def test_pages_without_payloads_end_where_too_much_was_read_and_show_all_that_is
 
 @pytest.fixture
 async def member(tmp_path: Path) -> AsyncIterator[Member]:
-    opened = Member(one_replica(LIMITS), "r1", open_folder(tmp_path / "data", one_replica(LIMITS), "r1"))
-    await opened.answer([item("queue/q", number) for number in range(20)])
-    await opened.answer([item(f"queue/many-{number:02}", 0) for number in range(30)])
+    opened = Member(open_folder(tmp_path / "data", one_replica(LIMITS), "r1"))
+    await answer_of(opened, [item("queue/q", number) for number in range(20)])
+    await answer_of(opened, [item(f"queue/many-{number:02}", 0) for number in range(30)])
     yield opened
     opened.close()
 
@@ -170,7 +171,7 @@ async def in_batches(member: Member, *requests: Request) -> list[BatchReply]:
     """What comes of requests whose rest is sent again."""
     replies: list[BatchReply] = []
     while requests:
-        replies.append(await member.answer(requests))
+        replies.append(await answer_of(member, requests))
         assert replies[-1].replies, "each batch gets on"
         requests = requests[len(replies[-1].replies) :]
     return replies
@@ -199,7 +200,7 @@ async def test_what_changes_something_is_never_lost_in_a_batch_that_is_cut_off(m
     replies = await in_batches(member, *pages, item("queue/other", 0), *pages, item("queue/other", 1))
     stored = [each for reply in replies for each in reply.replies if isinstance(each, Appended)]
     assert [each.stored for each in stored] == [(True,), (True,)]
-    (reply,) = (await member.answer([Collect("queue/other", window=Window(limit=9))])).replies
+    (reply,) = (await answer_of(member, [Collect("queue/other", window=Window(limit=9))])).replies
     assert isinstance(reply, Collected)
     assert len(reply.rows) == 2
 
@@ -208,7 +209,7 @@ async def test_a_scan_ends_with_a_page_and_goes_on_where_it_ended(member: Member
     names: list[str] = []
     more = True
     while more:
-        (reply,) = (await member.answer([Scan("queue/many-", after=max(names, default=""))])).replies
+        (reply,) = (await answer_of(member, [Scan("queue/many-", after=max(names, default=""))])).replies
         assert isinstance(reply, Scanned)
         assert reply.objects
         assert len(msgspec.msgpack.encode(reply)) < 2 * PAGE_BYTES
@@ -249,11 +250,11 @@ async def test_a_reply_is_weighed_about_right(member: Member) -> None:
         Changes(0, COUNT_MAX, limit=50),
     )
     for request in asked:
-        (reply,) = (await member.answer([request])).replies
+        (reply,) = (await answer_of(member, [request])).replies
         assert 0.5 < weight(reply) / len(msgspec.msgpack.encode(reply)) < 2
     summary = msgspec.structs.replace(NOTHING, value=ITEM)
     then = Collect("register/r")
-    (accepted,) = (await member.answer([Accept("register/r", ballot, summary, then=then)])).replies
+    (accepted,) = (await answer_of(member, [Accept("register/r", ballot, summary, then=then)])).replies
     assert weight(accepted) > len(ITEM)
 
 
@@ -308,7 +309,7 @@ async def test_what_has_not_begun_when_its_caller_leaves_is_not_done(
         await busy
         await until(lambda: here.app.traffic.under_way == 0)
         assert here.app.traffic.bodies.held == 0
-        (reply,) = (await here.member.answer([Collect("queue/q", window=Window(limit=9))])).replies
+        (reply,) = (await answer_of(here.member, [Collect("queue/q", window=Window(limit=9))])).replies
         assert isinstance(reply, Collected)
         assert reply.rows == ()
 

@@ -20,6 +20,7 @@ from quorate.replica.data_folder.identity import open_folder
 from quorate.replica.service.member import Member
 from quorate.timestamps.ballot import make_ballot
 from quorate.timestamps.timestamp import COUNTER_MAX, make, wall_us
+from tests.support.asking import answer_of
 from tests.unit.replica.protocol.test_acceptor import NAME, NOW_US, Replica, at, ballot, entry
 
 
@@ -46,16 +47,16 @@ async def test_what_another_replica_said_of_its_store_bounds_timestamps_too(
     above = Append(NAME, (Entry("e", make(wall_us(far) + 1, 0, "s"), Value("1")),))
 
     def opened() -> Member:
-        return Member(document, "r1", open_folder(tmp_path, document, "r1"), wall_us=lambda: NOW_US)
+        return Member(open_folder(tmp_path, document, "r1"), wall_us=lambda: NOW_US)
 
     member = opened()
     try:
-        assert isinstance((await member.answer([above])).replies[0], Refused)
+        assert isinstance((await answer_of(member, [above])).replies[0], Refused)
         await member.testify(Announcement("", "r2", "store", far))
         if restarts:
             member.close()
             member = opened()
-        assert isinstance((await member.answer([above])).replies[0], Appended)
+        assert isinstance((await answer_of(member, [above])).replies[0], Appended)
     finally:
         member.close()
 

@@ -21,6 +21,7 @@ from quorate.replica.store.configuration import note
 from quorate.replica.upkeep import announcer as watch_module
 from quorate.replica.upkeep.announcer import Watch
 from quorate.timestamps.timestamp import ZERO, Timestamp, make
+from tests.support.asking import answer_of
 
 DOCUMENT: Final = ClusterDocument(
     "test", tuple(ReplicaInfo(f"r{n}", f"http://127.0.0.1:700{n}") for n in (1, 2, 3))
@@ -110,7 +111,7 @@ def member(folder: Folder, replica: str) -> Member:
     if folder.is_new:
         note(folder.database, DOCUMENT)
         folder.database.commit()
-    made = Member(DOCUMENT, replica, folder)
+    made = Member(folder)
     made.is_new = False
     return made
 
@@ -150,15 +151,15 @@ async def test_a_rolled_back_store_does_not_vote_once_any_witness_is_heard(
     """r1 is rolled back to a copy of its folder; r3 alone saw how far it had come, and answers only later."""
     r1, r2, r3 = (member(open_folder(tmp_path / each, DOCUMENT, each), each) for each in ("r1", "r2", "r3"))
     with pytest.raises(Starting):
-        await r1.answer([append(1_000_000)])
+        await answer_of(r1, [append(1_000_000)])
     watch = await started(r1, Direct({"r2": r2, "r3": r3}))
-    await r1.answer([append(1_000_000)])
+    await answer_of(r1, [append(1_000_000)])
     r1.close()
     shutil.copytree(tmp_path / "r1", tmp_path / "backup")
 
     r1 = member(open_folder(tmp_path / "r1", DOCUMENT, "r1"), "r1")
     watch = await started(r1, Direct({"r2": r2, "r3": r3}))
-    await r1.answer([append(2_000_000)])
+    await answer_of(r1, [append(2_000_000)])
     others = Direct({"r2": None, "r3": r3})
     watch = Watch(r1, others)
     await watch._tell()  # where it stood when it was opened
@@ -170,12 +171,12 @@ async def test_a_rolled_back_store_does_not_vote_once_any_witness_is_heard(
     r1 = member(open_folder(tmp_path / "r1", DOCUMENT, "r1"), "r1")
     others = Direct({"r2": r2, "r3": None})
     watch = await started(r1, others)
-    await r1.answer([append(wall_us)])  # r2 knows nothing that speaks against it
+    await answer_of(r1, [append(wall_us)])  # r2 knows nothing that speaks against it
     others.members["r3"] = r3
     with pytest.raises(StoreLost, match="older copy"):
         await watch._tell()
     with pytest.raises(StoreLost, match="older copy"):
-        await r1.answer([append(1_600_000)])
+        await answer_of(r1, [append(1_600_000)])
     assert r1.why_not_ready() == [r1.lost]
     await r1.testify(Announcement("h", "r2", "s", EARLY))
     assert (await r1.testify(Announcement("h", "r2", "t", EARLY))).store == "s", (
@@ -191,7 +192,7 @@ async def test_a_front_end_hears_where_a_store_began_whatever_its_first_message_
     for number in (1, 2):
         r1 = member(open_folder(tmp_path / "r1", DOCUMENT, "r1"), "r1")
         await started(r1, Direct({"r2": None, "r3": None}))
-        reply = await r1.answer([append(number * 1_000_000)])
+        reply = await answer_of(r1, [append(number * 1_000_000)])
         assert (reply.began, reply.clock) == (
             make((number - 1) * 1_000_000, 0, "site") if number > 1 else ZERO,
             make(number * 1_000_000, 0, "site"),
@@ -216,7 +217,7 @@ async def test_an_honest_store_votes_after_any_number_of_restarts(tmp_path: Path
     for number in range(1, 4):
         r1 = member(open_folder(tmp_path / "r1", DOCUMENT, "r1"), "r1")
         await started(r1, Direct({"r2": r2 if number != 2 else None, "r3": None}))
-        await r1.answer([append(number * 1_000_000)])
+        await answer_of(r1, [append(number * 1_000_000)])
         assert r1.why_not_ready() == []
         r1.close()
     r2.close()
@@ -274,7 +275,7 @@ async def test_the_watch_outlives_an_error_of_its_own(
         async with asyncio.timeout(WAIT_S):
             while not r1.is_vouched_for:
                 await asyncio.sleep(0.01)
-            await r1.answer([append(1_000_000)])
+            await answer_of(r1, [append(1_000_000)])
             while await r2.run(lambda store: store.others.witness("r1")) != Witness(
                 r1.folder.identity.store, make(1_000_000, 0, "site"), r1.folder.identity.born
             ):
@@ -329,7 +330,7 @@ async def test_nothing_is_told_twice(tmp_path: Path) -> None:
     others.asked.clear()
     await watch._tell()
     assert others.asked == []
-    await r1.answer([append(1_000_000)])
+    await answer_of(r1, [append(1_000_000)])
     await watch._tell()
     assert sorted(others.asked) == ["r2", "r3"]
     for each in (r1, r2, r3):

@@ -191,7 +191,7 @@ async def test_unforeseen_error_is_a_problem_without_a_traceback(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    member = Member(document, "r1", open_folder(tmp_path, document, "r1"))
+    member = Member(open_folder(tmp_path, document, "r1"))
     app = create_app(member, lambda each: embedded_front_end(each, None))
 
     async def broken() -> None:
@@ -214,7 +214,7 @@ async def test_unforeseen_error_is_a_problem_without_a_traceback(
 async def test_what_is_asked_about_the_cluster_is_checked_even_while_the_replica_starts(
     tmp_path: Path, document: ClusterDocument
 ) -> None:
-    member = Member(document, "r1", open_folder(tmp_path, document, "r1"))
+    member = Member(open_folder(tmp_path, document, "r1"))
     app = create_app(member, lambda each: embedded_front_end(each, None))
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://r1") as client:
         for path in ("/v1/overview", "/v1/choices", "/v1/trace?object=queue/q"):
@@ -251,7 +251,7 @@ async def test_batches_pass_the_gate_though_not_the_framework(
     tmp_path: Path, document: ClusterDocument, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Token, methods and errors that nobody foresaw, as for every other path."""
-    member = Member(document, "r1", open_folder(tmp_path, document, "r1"))
+    member = Member(open_folder(tmp_path, document, "r1"))
     app = create_app(member, lambda each: embedded_front_end(each, "secret"), "secret")
     path = "/replica/v1/batch"
 

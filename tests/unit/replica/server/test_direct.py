@@ -5,7 +5,7 @@ import importlib
 import threading
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Hashable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Hashable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from types import TracebackType
@@ -66,7 +66,7 @@ async def served(root: Path, *, is_direct: bool, has_tokens: bool = False) -> As
     port: int = socket.getsockname()[1]
     limits = Limits(body_bytes_max=20_000, value_bytes_max=5_000, page_bytes_max=5_000)
     document = ClusterDocument("t", (ReplicaInfo("r1", f"http://127.0.0.1:{port}"),), limits=limits)
-    member = Member(document, "r1", open_folder(root, document, "r1"))
+    member = Member(open_folder(root, document, "r1"))
     app = create_app(
         member,
         lambda each: embedded_front_end(each, WRITER if has_tokens else None),
@@ -312,13 +312,11 @@ class Held:
 
     def __init__(self, member: Member) -> None:
         self._post = member.post
-        self._waiting: list[tuple[Sequence[Request], Done, Callable[[], bool], Hashable]] = []
+        self._waiting: list[tuple[Batch, Done, Callable[[], bool], Hashable]] = []
         member.post = self.post  # type: ignore[method-assign]
 
-    def post(
-        self, requests: Sequence[Request], done: Done, is_wanted: Callable[[], bool], caller: Hashable = None
-    ) -> None:
-        self._waiting.append((requests, done, is_wanted, caller))
+    def post(self, batch: Batch, done: Done, is_wanted: Callable[[], bool], caller: Hashable = None) -> None:
+        self._waiting.append((batch, done, is_wanted, caller))
 
     @property
     def waits(self) -> int:

@@ -19,6 +19,7 @@ from quorate.replica.store import database
 from quorate.replica.store.database import Database
 from quorate.replica.store.group_commit import Overloaded
 from quorate.timestamps.timestamp import make
+from tests.support.asking import answer_of
 from tests.unit.replica.conftest import one_replica
 
 
@@ -26,10 +27,10 @@ from tests.unit.replica.conftest import one_replica
 async def member(tmp_path: Path) -> AsyncIterator[Member]:
     """A member with some hundred kilobytes, so that a copy takes several steps."""
     document = one_replica()
-    made = Member(document, "r1", open_folder(tmp_path / "data", document, "r1"))
+    made = Member(open_folder(tmp_path / "data", document, "r1"))
     stamps = [make(made.wall_us(), number, "s") for number in range(1000)]
     entries = tuple(Entry(stamp, stamp, Value('"' + "x" * 2000 + '"')) for stamp in stamps)
-    await made.answer([Append("queue/q", entries, "first")])
+    await answer_of(made, [Append("queue/q", entries, "first")])
     yield made
     await asyncio.to_thread(made.close)
 

@@ -23,8 +23,8 @@ class _Member:
     id = "r1"
     document = SimpleNamespace(limits=Limits())
 
-    async def answer(self, requests: tuple[Request, ...], trace: tuple[str, ...]) -> BatchReply:
-        del requests, trace
+    async def answer(self, batch: Batch) -> BatchReply:
+        del batch
         return BatchReply("r1", "i", T, 1, ())
 
 

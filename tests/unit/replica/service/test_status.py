@@ -20,7 +20,7 @@ NOW_US = 1_000_000_000
 async def test_deleted_keys_that_are_kept_until_time_has_come_to_them_are_told(tmp_path: Path) -> None:
     """As after clocks were ahead."""
     document = one_replica()
-    member = Member(document, "r1", open_folder(tmp_path / "r1", document, "r1"), wall_us=lambda: NOW_US)
+    member = Member(open_folder(tmp_path / "r1", document, "r1"), wall_us=lambda: NOW_US)
 
     async def told() -> object:
         return (await status_of(member, {}))["tombstones"]
@@ -37,7 +37,7 @@ async def test_queues_whose_items_wait_in_outboxes_are_told_those_first_that_wai
     tmp_path: Path,
 ) -> None:
     document = replace(one_replica(), choices=(ChoiceRule("queue/*", outbox=True),))
-    member = Member(document, "r1", open_folder(tmp_path / "r1", document, "r1"))
+    member = Member(open_folder(tmp_path / "r1", document, "r1"))
     assert (await status_of(member, {}))["outboxes"] == {}
     assert member.outboxes is not None
     now_s = time.monotonic()
@@ -51,7 +51,7 @@ async def test_queues_whose_items_wait_in_outboxes_are_told_those_first_that_wai
 
 async def test_without_outboxes_there_are_none(tmp_path: Path) -> None:
     document = one_replica()
-    member = Member(document, "r1", open_folder(tmp_path / "r1", document, "r1"))
+    member = Member(open_folder(tmp_path / "r1", document, "r1"))
     told = (await status_of(member, {}))["outboxes"]
     await asyncio.to_thread(member.close)
     assert told == {}

@@ -18,16 +18,17 @@ from quorate.api_specs.messages import Append, Appended
 from quorate.replica.data_folder.identity import open_folder
 from quorate.replica.service.member import Member
 from quorate.timestamps.clock import HybridClock
+from tests.support.asking import answer_of
 
 async def main():
     document = ClusterDocument("test", (ReplicaInfo("r1", "http://127.0.0.1:7001"),))
-    member = Member(document, "r1", open_folder(Path(sys.argv[1]), document, "r1"))
+    member = Member(open_folder(Path(sys.argv[1]), document, "r1"))
     clock = HybridClock("w" + str(time.time_ns()))
 
     async def write():
         while True:
             t = clock.next(time.time_ns() // 1000)
-            reply = await member.answer([Append("queue/q", (Entry(t, t, '"' + "x" * 300 + '"'),), "first")])
+            reply = await answer_of(member, [Append("queue/q", (Entry(t, t, '"' + "x" * 300 + '"'),), "first")])
             assert reply.replies[0].stored == (True,)
             print(t, flush=True)
 

@@ -35,6 +35,7 @@ from quorate.replica.upkeep import catching_up
 from quorate.replica.upkeep.catching_up import CatchingUp
 from quorate.timestamps.clock import Now
 from quorate.timestamps.timestamp import Timestamp, make
+from tests.support.asking import answer_of
 from tests.support.exchanging import Exchanging
 from tests.unit.replica.protocol.test_acceptor import NAME, Replica, ballot, entry
 
@@ -56,7 +57,7 @@ class To(Exchanging):
         self.asked.append(batch)
         if self.is_mute and not isinstance(batch.requests[0], Changes):
             return Unanswered("no answer")
-        return await self._other.answer(batch.requests)
+        return await answer_of(self._other, batch.requests)
 
     def collects(self) -> list[list[Collect]]:
         """What was fetched, by batch."""
@@ -90,11 +91,11 @@ NOBODY = Repairs()
 @pytest.fixture
 async def members(tmp_path: Path) -> AsyncIterator[list[Member]]:
     """r1, which has nothing, and r2, which has an entry."""
-    found = [Member(DOCUMENT, name, open_folder(tmp_path / name, DOCUMENT, name)) for name in ("r1", "r2")]
+    found = [Member(open_folder(tmp_path / name, DOCUMENT, name)) for name in ("r1", "r2")]
     for member in found:
         await member.admit()
     t = make(found[1].wall_us(), 0, "c")
-    await found[1].answer([Append(NAME, (Entry(t, t, Value('"' + "x" * 100_000 + '"')),), "first")])
+    await answer_of(found[1], [Append(NAME, (Entry(t, t, Value('"' + "x" * 100_000 + '"')),), "first")])
     yield found
     for member in found:
         await asyncio.to_thread(member.close)
@@ -165,7 +166,7 @@ def at(member: Member, number: int) -> Timestamp:
 
 async def put(member: Member, name: str, *timestamps: Timestamp, size: int = 1) -> None:
     entries = tuple(Entry(t, t, Value('"' + "x" * size + '"')) for t in timestamps)
-    (told,) = (await member.answer([Append(name, entries, "first")])).replies
+    (told,) = (await answer_of(member, [Append(name, entries, "first")])).replies
     assert isinstance(told, Appended), told
 
 
@@ -486,8 +487,8 @@ async def left_unmarked(members: list[Member], *names: str) -> dict[str, Entry]:
     for number, name in enumerate(names):
         t = at(there, number)
         entries[name] = Entry(t, t, Value('"x"'))
-        await there.answer([Append(name, (entries[name],), "first")])
-        await here.answer([Collect(name, fence=t)])
+        await answer_of(there, [Append(name, (entries[name],), "first")])
+        await answer_of(here, [Collect(name, fence=t)])
     return entries
 
 
@@ -505,7 +506,7 @@ async def test_what_nobody_marks_complete_goes_to_read_repair_and_comes_once_it_
     assert repairs.asked == [ReadRepair("queue/left", (entry,))]
     await following._pass("r2")
     assert len(repairs.asked) == 1, "it is not asked for in each pass"
-    await there.answer([Commit("queue/left", complete=(entry.t,))])
+    await answer_of(there, [Commit("queue/left", complete=(entry.t,))])
     await following._pass("r2")
     assert await here.run(lambda store: store.stored("queue/left", [entry.t])) == {entry.t}
     assert here.lags["r2"].changes == 0

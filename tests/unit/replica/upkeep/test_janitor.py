@@ -26,6 +26,7 @@ from quorate.replica.upkeep import janitor as janitor_module
 from quorate.replica.upkeep.janitor import Janitor
 from quorate.timestamps.clock import Now
 from quorate.timestamps.timestamp import make
+from tests.support.asking import answer_of
 
 # Deletions are remembered for a fifth of a second, so that they are soon due. Entries come as repairs, which are never too
 # old: on a busy machine a fifth of a second may pass between stamping and storing.
@@ -59,7 +60,7 @@ class FaultyOnce:
 
 @pytest.fixture
 async def member(tmp_path: Path) -> AsyncIterator[Member]:
-    opened = Member(DOCUMENT, "r1", open_folder(tmp_path / "data", DOCUMENT, "r1"))
+    opened = Member(open_folder(tmp_path / "data", DOCUMENT, "r1"))
     yield opened
     await asyncio.to_thread(opened.close)
 
@@ -69,7 +70,7 @@ async def test_unforeseen_error_is_logged_and_the_next_round_goes_on(
 ) -> None:
     monkeypatch.setattr(janitor_module, "ROUND_S", 0.01)
     t = make(member.wall_us(), 0, "a")
-    await member.answer([Append("dictionary/d/gone", (Entry("e", t, None),), "repair")])
+    await answer_of(member, [Append("dictionary/d/gone", (Entry("e", t, None),), "repair")])
     front_end = FaultyOnce(member)
     janitor = Janitor(member, front_end)
     janitor.start()
@@ -96,7 +97,7 @@ async def test_a_replica_whose_disk_has_room_again_finds_out_though_nobody_write
         lambda store: store._database.all("PRAGMA max_page_count = 1")
     )  # as low as the file is now
     with pytest.raises(StorageFailed, match="full"):
-        await member.answer([request])
+        await answer_of(member, [request])
     await member.run(lambda store: store._database.all("PRAGMA max_page_count = 1000000"))
     assert "full" in member.why_not_ready()[0], "reading does not tell that there is room"
     front_end = embedded_front_end(member, None)
@@ -109,7 +110,7 @@ async def test_a_replica_whose_disk_has_room_again_finds_out_though_nobody_write
     finally:
         await janitor.stop()
         await front_end.aclose()
-    await member.answer([request])
+    await answer_of(member, [request])
 
 
 async def test_what_lasts_is_logged_once_and_its_end(
@@ -155,7 +156,7 @@ async def test_front_end_without_an_answer_is_no_error(
             return Failed("unavailable", "too few", definite=True, answered=frozenset())
 
     deletion = Entry("e", make(member.wall_us(), 0, "a"), None)
-    await member.answer([Append("dictionary/d/gone", (deletion,), "repair")])
+    await answer_of(member, [Append("dictionary/d/gone", (deletion,), "repair")])
     janitor = Janitor(member, Silent())
     janitor.start()
     try:
@@ -176,9 +177,7 @@ async def test_one_replica_buries_a_deletion_whenever_its_machine_was_started(
     replicas = tuple(ReplicaInfo(f"r{n}", f"http://127.0.0.1:700{n}") for n in (1, 2, 3))
     document = replace(DOCUMENT, replicas=replicas)
     members = [
-        Member(
-            document, each.id, open_folder(tmp_path / each.id, document, each.id), wall_us=lambda: 5_000_000
-        )
+        Member(open_folder(tmp_path / each.id, document, each.id), wall_us=lambda: 5_000_000)
         for each in replicas
     ]
     names = [f"dictionary/d/{number}" for number in range(100)]
@@ -200,8 +199,6 @@ async def test_what_stays_is_tried_when_all_can_have_held_it_and_what_is_another
     document = replace(DOCUMENT, replicas=replicas)
     turn_us = int(document.memory_s * 1e6)
     member = Member(
-        document,
-        "r1",
         open_folder(tmp_path / "r1", document, "r1"),
         wall_us=lambda: 8 * turn_us + turn_us // 4,
     )
@@ -256,7 +253,7 @@ class Slow:
 
 async def with_deletions(member: Member, number: int) -> None:
     entry = Entry("e", make(member.wall_us(), 0, "a"), None)
-    await member.answer([Append(f"dictionary/d/{n}", (entry,), "repair") for n in range(number)])
+    await answer_of(member, [Append(f"dictionary/d/{n}", (entry,), "repair") for n in range(number)])
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ class Relays:
 
 @pytest.fixture
 async def member(tmp_path: Path) -> AsyncIterator[Member]:
-    opened = Member(DOCUMENT, "r1", open_folder(tmp_path / "data", DOCUMENT, "r1"))
+    opened = Member(open_folder(tmp_path / "data", DOCUMENT, "r1"))
     yield opened
     await asyncio.to_thread(opened.close)
 

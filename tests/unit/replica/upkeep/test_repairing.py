@@ -18,6 +18,7 @@ from quorate.replica.upkeep import repairing
 from quorate.replica.upkeep.repairing import Repairing
 from quorate.timestamps.ballot import Ballot, make_ballot
 from quorate.timestamps.timestamp import make
+from tests.support.asking import answer_of
 
 DOCUMENT = ClusterDocument("test", (ReplicaInfo("r1", "http://127.0.0.1:7001"),))
 WAIT_S = 60
@@ -42,7 +43,7 @@ class Repairs:
 
 @pytest.fixture
 async def member(tmp_path: Path) -> AsyncIterator[Member]:
-    opened = Member(DOCUMENT, "r1", open_folder(tmp_path / "data", DOCUMENT, "r1"))
+    opened = Member(open_folder(tmp_path / "data", DOCUMENT, "r1"))
     await opened.admit()
     yield opened
     await asyncio.to_thread(opened.close)
@@ -52,7 +53,7 @@ async def accepted(member: Member, name: str) -> Ballot:
     """A value that was accepted here, and nobody tells that it is decided."""
     t = make(member.wall_us(), 0, "c")
     ballot = make_ballot(t, 1)
-    await member.answer([Accept(name, ballot, Summary(t, Value("1")))])
+    await answer_of(member, [Accept(name, ballot, Summary(t, Value("1")))])
     return ballot
 
 
@@ -93,7 +94,7 @@ async def test_what_was_left_before_a_restart_is_met_on_the_walk_over_all_object
 async def test_what_is_decided_at_once_is_left_alone(member: Member, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(undecided, "AFTER_S", 0.0)
     ballot = await accepted(member, "register/done")
-    await member.answer([Commit("register/done", ballot, make(member.wall_us(), 0, "c"))])
+    await answer_of(member, [Commit("register/done", ballot, make(member.wall_us(), 0, "c"))])
     front_end = Repairs(member)
     task = Repairing(member, front_end)
     await task._round()

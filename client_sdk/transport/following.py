@@ -1,0 +1,61 @@
+"""Goes on to a later configuration of the cluster, as soon as a replica is met that is in one.
+
+Owns when it is fetched: from one replica at a time, and not at once again where that came to nothing. Must not know what is done with it.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from ...api_specs.cluster import ClusterDocument
+from ..errors import BadCluster
+from ..protocol.core.values import Unanswered
+
+FETCH_S: Final = 2.0
+PAUSE_S: Final = 0.5
+"""After a fetch that came to nothing."""
+
+_log = logging.getLogger(__name__)
+
+Fetch = Callable[[str, float], Awaitable[ClusterDocument | Unanswered]]
+"""The configuration that a replica is in, told within so many seconds. Raises BadCluster."""
+
+
+class Following:
+    """Follows the configurations of the cluster `name`: fetches them with `fetch`, and hands them to `follow`. Lives on one event loop."""
+
+    def __init__(
+        self, name: str, fetch: Fetch, follow: Callable[[ClusterDocument], Awaitable[None] | None]
+    ) -> None:
+        self._name: Final = name
+        self._fetch: Final = fetch
+        self._follow: Final = follow
+        self._fetching: asyncio.Task[None] | None = None
+
+    def hear(self, replica: str) -> None:
+        """This replica is in a later configuration."""
+        if self._fetching is None or self._fetching.done():
+            self._fetching = asyncio.get_running_loop().create_task(self._go_on(replica))
+
+    async def aclose(self) -> None:
+        """Fetch nothing any more."""
+        if self._fetching is not None:
+            self._fetching.cancel()
+            await asyncio.gather(self._fetching, return_exceptions=True)
+
+    async def _go_on(self, replica: str) -> None:
+        try:
+            told = await self._fetch(replica, FETCH_S)
+            if isinstance(told, ClusterDocument) and told.name == self._name:
+                if (following := self._follow(told)) is not None:
+                    await following
+                return
+            why = told.detail if isinstance(told, Unanswered) else f"it is of cluster {told.name!r}"
+        except BadCluster as error:
+            why = str(error)
+        except Exception:  # noqa: BLE001 - any mistake of ours: the next answer of that replica brings us here again
+            _log.exception("a later configuration could not be followed")
+            why = "an error of our own"
+        _log.warning("%s is in a later configuration, which cannot be gone on to: %s", replica, why)
+        await asyncio.sleep(PAUSE_S)

@@ -1,0 +1,147 @@
+"""Carries out the steps of a change of the cluster's configuration: with a front end, and over HTTP with the replicas.
+
+Owns how replicas are told and asked. Must not know the steps (`quorate.client_sdk.protocol.reconfiguration`). Whoever gives up in the middle leaves a change
+that anybody can go on with.
+"""
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from typing import Any, Final, TypeVar
+from urllib.parse import quote
+
+import msgspec
+from msgspec import Struct
+
+from ...api_specs.cluster import ClusterDocument
+from ..errors import RefusedByReplicas
+from ..protocol.core.values import Unanswered
+from ..protocol.reconfiguration import Ask, Holding, Perform, Steps, Tell, Todo, Wait
+from .driver import Driver
+from .http_answer import HttpAnswer, HttpClient, message
+from .http_transport import quick_client
+from .tls import SYSTEM_TRUST, ClientTls
+
+CONFIGURATION_PATH: Final = "/v1/admin/configuration"
+ANSWER_S: Final = 2.0
+"""How long replicas have to answer."""
+PAGE_BYTES_MAX: Final = 8 * 1024 * 1024
+
+_Answer = TypeVar("_Answer")
+Hear = Callable[[Todo, Any], None]
+"""Is told of a step that was done, and what came of it."""
+
+
+class _InConfiguration(Struct, frozen=True):
+    """See `quorate.replica.api.admin_api`."""
+
+    epoch: int
+
+
+class _Page(Struct, frozen=True):
+    epoch: int
+    objects: tuple[str, ...]
+    more: bool
+    keys: int
+
+
+_DECODE_EPOCH: Final = msgspec.json.Decoder(_InConfiguration).decode
+_DECODE_PAGE: Final = msgspec.json.Decoder(_Page).decode
+
+
+class Operator:
+    """One who changes the configuration, from the front end of `driver`; `token` needs the scopes admin and write. `urls` override those of members,
+    `hear` is told of each step and what came of it."""
+
+    def __init__(
+        self,
+        driver: Driver,
+        *,
+        token: str | None,
+        tls: ClientTls = SYSTEM_TRUST,
+        urls: Mapping[str, str] | None = None,
+        hear: Hear = lambda _todo, _answer: None,
+    ) -> None:
+        self._driver: Final = driver
+        self._client: Final[HttpClient] = quick_client(token, tls)
+        self._urls: Final = dict(urls or {})
+        self._hear: Final = hear
+
+    async def run(self, steps: Steps) -> ClusterDocument:
+        """Do them all: the configuration that is in force then. Raises RefusedByReplicas where the token does not allow it, and what steps raise."""
+        answer: Any = None
+        while True:
+            try:
+                todo = steps.send(answer)
+            except StopIteration as stop:
+                document: ClusterDocument = stop.value
+                return document
+            answer = await self._done(todo)
+            self._hear(todo, answer)
+
+    async def aclose(self) -> None:
+        """Give up all connections; the driver is closed by whom it was given by."""
+        await self._client.aclose()
+
+    async def _done(self, todo: Todo) -> Any:
+        match todo:
+            case Perform(operation=operation):
+                return await self._driver.run(operation, self._driver.document.limits.deadline_s_max)
+            case Tell(document=document):
+                self._driver.reconfigure(document)
+                return await self._of_each(document, partial(self._tell, document))
+            case Ask(document=document):
+                return await self._of_each(document, partial(self._holding, document))
+            case Wait(seconds=seconds):
+                await asyncio.sleep(seconds * random.uniform(1, 1.5))
+                return None
+
+    async def _of_each(
+        self, document: ClusterDocument, ask: Callable[[str], Awaitable[_Answer | Unanswered]]
+    ) -> dict[str, _Answer]:
+        """What members answer, by replica; those that do not are left out."""
+        answers = await asyncio.gather(*(ask(replica) for replica in document.votes))
+        for answer in answers:
+            if isinstance(answer, Unanswered) and answer.refused:
+                raise RefusedByReplicas(answer.detail, definite=True)
+        told = zip(document.votes, answers, strict=True)
+        return {replica: answer for replica, answer in told if not isinstance(answer, Unanswered)}
+
+    def _url(self, document: ClusterDocument, replica: str) -> str:
+        return self._urls.get(replica, document.urls[replica]).rstrip("/") + CONFIGURATION_PATH
+
+    async def _tell(self, document: ClusterDocument, replica: str) -> int | Unanswered:
+        answer = await self._client.request(
+            replica,
+            self._url(document, replica),
+            timeout_s=ANSWER_S,
+            bytes_max=PAGE_BYTES_MAX,
+            body=msgspec.json.encode({"document": document}),
+        )
+        told = message(replica, answer, _DECODE_EPOCH) if isinstance(answer, HttpAnswer) else answer
+        return told if isinstance(told, Unanswered) else told.epoch
+
+    async def _holding(self, document: ClusterDocument, replica: str) -> Holding | Unanswered:
+        """All pages. They must be of one configuration: an earlier one may have got objects after they were listed."""
+        objects: list[str] = []
+        epoch: int | None = None
+        while True:
+            query = f"?after={quote(objects[-1], safe='')}" if objects else ""
+            answer = await self._client.request(
+                replica,
+                self._url(document, replica) + query,
+                timeout_s=ANSWER_S,
+                bytes_max=PAGE_BYTES_MAX,
+            )
+            if not isinstance(answer, HttpAnswer):
+                return answer
+            page = message(replica, answer, _DECODE_PAGE)
+            if isinstance(page, Unanswered):
+                return page
+            if epoch not in (None, page.epoch):
+                return Unanswered(f"{replica}: it went on to another configuration meanwhile")
+            epoch = page.epoch
+            objects += page.objects
+            if not page.more:
+                return Holding(page.epoch, tuple(objects), page.keys)

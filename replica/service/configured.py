@@ -1,0 +1,112 @@
+"""In which configuration of its cluster a replica is: it takes messages of that one alone, and goes on to later ones only.
+
+Owns when it goes on: durably first, and in the store's turn, so that what was handled before is in the store when the next message comes
+(docs/explanation/changing-configurations.md). Must not know how later ones are found out.
+"""
+
+import asyncio
+from collections.abc import Callable
+from functools import lru_cache, partial
+from typing import Any, Final, NamedTuple, Protocol
+
+from ...api_specs.cluster import BadCluster, ClusterDocument
+from ...api_specs.configuration import in_force
+from ...client_sdk.protocol.core.values import Unanswered
+from ..logs.audit import audit
+from ..store.store import Store
+
+NAMES_CACHED: Final = 10_000
+
+
+class WrongCluster(Exception):
+    """The sender goes by another configuration than this replica, or by another cluster file; nothing was done."""
+
+    def __init__(self, given: str, document: ClusterDocument) -> None:
+        shown = given[:64] if given.isascii() and given.isalnum() else "of no valid form"
+        super().__init__(
+            f"the sender's cluster file has hash {shown}, this replica's has {document.hash}, configuration {document.number}"
+        )
+        self.epoch: Final = document.number
+
+
+class Held(NamedTuple):
+    """What a replica holds: its configuration, names of objects, whether there are more of these, and how many idempotency keys of before it came
+    to that configuration."""
+
+    epoch: int
+    objects: tuple[str, ...]
+    more: bool
+    keys: int
+
+
+class Runner(Protocol):
+    """Runs work in the store's turn: see `Member.run`."""
+
+    async def __call__(self, work: Callable[[Store], Any]) -> Any:
+        """What it returns, once all that it wrote is on disk."""
+
+
+class Configured:
+    """The configuration of one replica, which is in that of `document` at first."""
+
+    def __init__(self, document: ClusterDocument, run: Runner) -> None:
+        self.document = document
+        """The cluster's, with the configuration that the replica is in."""
+        self.keeps_events: Final = lru_cache(NAMES_CACHED)(
+            lambda name: not self.document.rule_of(name).collect
+        )
+        """Whether the object keeps its events (`collect = false`)."""
+        self.followers: Final[list[Callable[[ClusterDocument], None]]] = []
+        """They hear on the event loop of each configuration that it goes on to."""
+        self.hear_of_later: Callable[[str], None] = lambda _: None
+        """Hears of other replicas that are in a later configuration."""
+        self._run: Final = run
+        self._turn: Final = asyncio.Lock()
+        self._keys_before = frozenset[bytes]()
+        """Of the idempotency keys that were held when it came to this configuration, those that are held still, by digest."""
+
+    def begin(self, store: Store) -> None:
+        """The store was opened. Which of its keys are of before is not noted: all are taken for those."""
+        self._keys_before = store.held.digests()
+
+    def check(self, given: str) -> None:
+        """Raises WrongCluster unless this is the hash of the document that the replica goes by."""
+        if given != self.document.hash:
+            raise WrongCluster(given, self.document)
+
+    async def follow(self, told: ClusterDocument) -> None:
+        """The cluster has chosen this configuration, or a later one. Where it is later than the replica's, that is in it from now on, durably.
+        Raises BadCluster, and as `Member.run` does."""
+        later = in_force(self.document, told)
+        if later.votes.keys() != self.document.votes.keys():
+            raise BadCluster(
+                "members do not change while the cluster runs in this release: rules and votes do"
+            )
+        async with self._turn:
+            if later.number <= self.document.number:
+                return
+            await self._run(lambda store: store.follow_configuration(later))
+            await self._run(partial(self._go_on_to, later))
+            audit("configuration", epoch=later.number, hash=later.hash)
+            for hear in self.followers:
+                hear(later)
+
+    def _go_on_to(self, later: ClusterDocument, store: Store) -> None:
+        self.document = later
+        self.keeps_events.cache_clear()
+        self._keys_before = store.held.digests()
+
+    def meet(self, other: str, answer: object) -> None:
+        """Another replica answered: where it is in a later configuration, that is fetched and followed."""
+        if isinstance(answer, Unanswered) and (answer.epoch or 0) > self.document.number:
+            self.hear_of_later(other)
+
+    async def holding(self, after: str, limit: int) -> Held:
+        """In which configuration it is, and what it holds, as is on disk: names of objects above `after`, in order. Raises as `Member.run` does."""
+        held: Held = await self._run(lambda store: self._held(store, after, limit))
+        return held
+
+    def _held(self, store: Store, after: str, limit: int) -> Held:
+        self._keys_before &= store.held.digests()
+        names = store.names("", after, limit + 1)
+        return Held(self.document.number, tuple(names[:limit]), len(names) > limit, len(self._keys_before))

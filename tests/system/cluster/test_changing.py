@@ -1,0 +1,117 @@
+"""Shows that quorum choices and votes change while a cluster is used: nothing acknowledged is lost, doubled or out of order, whoever is killed meanwhile.
+
+Front ends that were connected under the first configuration work on through many changes, one after another, while each replica in turn is ended with
+SIGKILL and started again. The operator is killed, too: whoever repeats the command goes on. The whole history is held against the serial specifications.
+"""
+
+import asyncio
+import itertools
+from pathlib import Path
+from typing import Final
+
+import httpx
+from msgspec.structs import replace
+
+from quorate.api_specs.cluster import ChoiceRule, ClusterDocument, checked
+from quorate.cli.cluster.local_cluster import LocalCluster
+from quorate.client_sdk import connect_async
+from quorate.client_sdk.api.connect import Recipe
+from quorate.client_sdk.api.history import History
+from quorate.client_sdk.protocol.reconfiguration import Steps, change
+from tests.system.harness import WAIT_S, Clusters
+from tests.system.histories import Told
+from tests.system.load import DEADLINE_S, MAJORITIES, Load, goes_on, last_look
+
+FRONT_ENDS: Final = 3
+CHANGES: Final = 20
+EAGER: Final = ChoiceRule("queue/jobs", {"Enq/Ok": (0, 1), "Deq/Ok": (3, 1), "Deq/Empty": (3, 0)})
+THRIFTY: Final = ChoiceRule("queue/jobs", {"Enq/Ok": (0, 3), "Deq/Ok": (1, 3), "Deq/Empty": (1, 0)})
+
+
+def with_rule(document: ClusterDocument, *rules: ChoiceRule) -> ClusterDocument:
+    """The first document with these rules in front of its own."""
+    return checked(replace(document, choices=(*rules, *document.choices)))
+
+
+def with_votes(document: ClusterDocument, **votes: int) -> ClusterDocument:
+    """Majorities of other votes."""
+    members = tuple(replace(each, votes=votes.get(each.id, 1)) for each in document.replicas)
+    return checked(replace(document, replicas=members, choices=()))
+
+
+def toml(document: ClusterDocument, path: Path, rules: str = "") -> Path:
+    """A cluster file of these members, with these rules."""
+    members = "".join(
+        f'[[replicas]]\nid = "{each.id}"\nurl = "{each.url}"\nvotes = {each.votes}\nstore = "{each.store}"\n'
+        for each in document.replicas
+    )
+    path.write_text(
+        f'name = "{document.name}"\n{members}{rules}\n[clock]\nreplica_error_s = 0.0\nfront_end_error_s = 0.0\n'
+    )
+    return path
+
+
+def epochs(cluster: LocalCluster) -> dict[str, int]:
+    """In which configuration each replica that answers is."""
+    found: dict[str, int] = {}
+    for replica, url in cluster.urls.items():
+        try:
+            found[replica] = (
+                httpx.get(f"{url}/v1/cluster", trust_env=False).json()["document"].get("epoch", 0)
+            )
+        except httpx.TransportError:
+            continue
+    return found
+
+
+async def _changed(cluster: LocalCluster, wanted: ClusterDocument) -> ClusterDocument:
+    def steps(at: ClusterDocument) -> Steps:
+        return change(at, wanted)
+
+    async with asyncio.timeout(WAIT_S):
+        return await Recipe(cluster.document, {}, None, None).operate(steps, lambda _todo, _answer: None)
+
+
+async def _changes(cluster: LocalCluster, load: Load) -> None:
+    """One after another. A replica is down during each, and is back before its end where it is needed for that."""
+    first = cluster.document
+    wanted = itertools.cycle(
+        [with_rule(first, EAGER), with_votes(first, r1=3, r2=2, r3=2), with_rule(first, THRIFTY), first]
+    )
+    for number, replica in zip(range(CHANGES), itertools.cycle(cluster.urls), strict=False):
+        changing = asyncio.create_task(_changed(cluster, next(wanted)))
+        if number % 2:
+            await asyncio.to_thread(cluster.kill, replica)
+            await asyncio.to_thread(cluster.restart, replica)
+        document = await changing
+        assert document.number == 2 * (number + 1)
+        await goes_on(load, MAJORITIES, f"in configuration {document.number}")
+    load.is_over = True
+
+
+async def _run(clusters: Clusters, cluster: LocalCluster) -> None:
+    load = Load(deadline_s=DEADLINE_S)
+    connected = [
+        await connect_async(cluster.document, deadline_s=DEADLINE_S, history=History(clusters.history))
+        for _ in range(FRONT_ENDS)
+    ]
+    try:
+        async with asyncio.TaskGroup() as group:
+            for client in connected:
+                for worker in load.workers(client):
+                    group.create_task(worker)
+            group.create_task(_changes(cluster, load))
+        assert {client.document.number for client in connected} == {2 * CHANGES}
+    finally:
+        for client in connected:
+            await client.aclose()
+    async with connect_async(cluster.document, history=clusters.history) as last:
+        await last_look(last)
+
+
+def test_twenty_changes_in_a_row_under_load_lose_and_double_nothing(clusters: Clusters) -> None:
+    cluster = clusters.start()
+    asyncio.run(_run(clusters, cluster))
+    told = Told(clusters.history)
+    print({name: dict(ends) for name, ends in told.ends.items()})
+    assert told.check(search=MAJORITIES) == 0, "a search was given up"
