@@ -50,8 +50,10 @@ class Configuration(Struct, frozen=True):
 _DECODE: Final = msgspec.json.Decoder(Configuration).decode
 
 
-def tolerated(quorum: Quorum) -> int:
-    """How many replicas may be down, whichever they are, while there is such a quorum; -1 where there never is one."""
+def tolerated(quorum: Quorum, members: int) -> int:
+    """How many of so many replicas may be down, whichever they are, while there is such a quorum; -1 where there never is one."""
+    if quorum.is_met_by(()):
+        return members
     if isinstance(quorum, SystemQuorum):
         return resilience(quorum.system)
     assert isinstance(quorum, VoteCount), "a choice gives one or the other"

@@ -4,7 +4,7 @@ Owns the words: what becomes more and less available, and how far the change has
 """
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -16,8 +16,8 @@ from ...adts.specification import operation_of
 from ...api_specs.cluster import ClusterDocument
 from ...api_specs.configuration import tolerated
 from ...client_sdk.api.connect import Recipe
-from ...client_sdk.protocol.core.values import Carry, Done
-from ...client_sdk.protocol.reconfiguration import Ask, Perform, Steps, Tell, Todo, take_back
+from ...client_sdk.protocol.core.values import Carry, CompareAndSet, Done, Outcome
+from ...client_sdk.protocol.reconfiguration import Ask, CarryAll, Perform, Steps, Tell, Todo, take_back
 from ...client_sdk.protocol.reconfiguration import change as steps_to
 from ...client_sdk.transport.tls import from_environment
 from ..credentials import read_token
@@ -28,22 +28,36 @@ from .document import DEFAULT_NAME, read_document, url_of
 from .status import cluster_document
 
 DEADLINE_S: Final = 900.0
+TOLD_EVERY: Final = 1000
+"""Objects carried over."""
 _GO_ON: Final = "repeat the command to go on, or take it back with `quorate change --abort`"
+
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Show what would change, and do nothing.")]
+ChangeDeadlineOption = Annotated[
+    float,
+    typer.Option(
+        "--deadline", metavar="SECONDS", min=1, help="Stop then; whoever repeats the command goes on."
+    ),
+]
 
 
 class Shift(Struct, frozen=True):
-    """How many replicas may be down, whichever they are, while events of a class still come about: before and after."""
+    """For event classes of some objects, how many replicas may be down, whichever they are: before and after."""
 
     objects: str
-    event_class: str
+    event_classes: tuple[str, ...]
     before: int
     after: int
 
     @property
     def told(self) -> str:
         """In words."""
-        more = "more" if self.after > self.before else "less"
-        return f"{self.objects}: {self.event_class} is {more} available: {self.after} of the replicas may be down, whichever they are ({self.before} before)"
+        better = "more" if self.after > self.before else "less"
+        down = {0: "no replica", 1: "1 replica"}.get(self.after, f"{self.after} replicas")
+        classes = ", ".join(self.event_classes)
+        return (
+            f"{self.objects}: {classes} {better} available: {down} may be down, whichever ({self.before} now)"
+        )
 
 
 @reported
@@ -55,36 +69,53 @@ def change(
     abort: Annotated[
         bool, typer.Option("--abort", help="Take the change under way back, instead of NEW.")
     ] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what would change, and do nothing.")
-    ] = False,
-    deadline_s: Annotated[
-        float,
-        typer.Option(
-            "--deadline", metavar="SECONDS", min=1, help="Stop then; whoever repeats it goes on with it."
-        ),
-    ] = DEADLINE_S,
+    dry_run: DryRunOption = False,
+    deadline_s: ChangeDeadlineOption = DEADLINE_S,
     as_json: AsJson = False,
 ) -> None:
-    """Give a running cluster other quorum choices or votes. Callers notice nothing but a longer operation now and then.
+    """Give a running cluster other quorum choices or votes; callers go on.
 
-    Its token needs the scopes admin and write. A change that was cut off goes on when anybody repeats it. Idempotency keys of before must be forgotten
-    first, which takes a retry window at most. Then give NEW to replicas and callers in place of the old file, at leisure.
+    It needs a token with the scopes admin and write, and waits until
+    idempotency keys of before are forgotten: a retry window at most.
+    Whoever repeats a change that was cut off goes on with it.
+
+    Afterwards put NEW in the place of the old file, at leisure: replicas
+    know what is in force.
     """
     if (new is None) != abort:
         raise Usage("Name the cluster file as it is to be, as `quorate change new.toml`; or --abort alone.")
+    if new is not None:
+        carry_out(cluster, read_document(new), dry_run=dry_run, deadline_s=deadline_s, as_json=as_json)
+        return
+    if dry_run:
+        raise Usage("--abort with --dry-run: leave one of them out.")
+    was_changing = cluster_document(cluster).former is not None
+    document = _driven(cluster, take_back, deadline_s)
+    text = f"Configuration {document.number} is in force, with the quorums of before the change."
+    if not was_changing:
+        text = f"No change was under way. Configuration {document.number} is in force."
+    answer(as_json, {"epoch": document.number, "hash": document.hash}, text)
+
+
+def carry_out(
+    cluster: str, wanted: ClusterDocument, *, dry_run: bool, deadline_s: float, as_json: bool
+) -> None:
+    """Say what becomes more and less available, have the cluster go on to the configuration, and answer what is in force. Raises Failure."""
     now = cluster_document(cluster)
-    wanted = None if new is None else read_document(new)
-    if wanted is not None:
-        _check(now, wanted)
-    shifts = [] if wanted is None else list(_shifts(now, wanted))
+    _check(now, wanted)
+    shifts = list(shifts_between(now, wanted))
     for shift in shifts:
         say(f"{shift.told}.")
     told: dict[str, Any] = {"shifts": to_builtins(shifts)}
     if dry_run:
-        answer(as_json, told | {"epoch": now.number}, "Nothing was changed.")
+        is_same = now.former is None and (now.choices, now.own_votes) == (wanted.choices, wanted.own_votes)
+        answer(
+            as_json,
+            told | {"epoch": now.number},
+            "Nothing would change." if is_same else "Nothing was changed.",
+        )
         return
-    document = _carried_out(cluster, wanted, deadline_s)
+    document = _driven(cluster, partial(_steps, wanted), deadline_s)
     text = f"Configuration {document.number} is in force."
     answer(as_json, told | {"epoch": document.number, "hash": document.hash}, text)
 
@@ -94,38 +125,43 @@ def _check(now: ClusterDocument, wanted: ClusterDocument) -> None:
         raise Usage(
             f"The file is of cluster {wanted.name!r}, and this one is {now.name!r}: name its own file."
         )
-    if {replica.id for replica in wanted.replicas} != now.votes.keys():
+    if wanted.own_votes.keys() != now.votes.keys():
         raise Usage(
             f"The file has other members than the cluster ({', '.join(now.votes)}): in this release rules and votes change while it runs, and members do "
-            "not. A lost disk is for `quorate replace`."
+            "not. For a lost disk see `quorate replace`."
         )
 
 
-def _shifts(now: ClusterDocument, wanted: ClusterDocument) -> Iterator[Shift]:
-    """Of all objects that a rule of either names, and of those without one."""
+def shifts_between(now: ClusterDocument, wanted: ClusterDocument) -> Iterator[Shift]:
+    """Of all objects that a rule of either names, and of those without one. While the cluster changes, from what was before."""
     before = now if now.former is None else now.former
     patterns = dict.fromkeys(rule.objects for rule in (*wanted.choices, *before.choices))
     for adt in wanted.specifications:
         own = [each for each in patterns if each.partition("/")[0] == adt]
-        for objects in [*own, *([] if f"{adt}/*" in own else [f"{adt}/*"])]:
-            then, later = before.choice_of(objects), wanted.choice_of(objects)
-            for event_class in later.classes:
-                counts = [
-                    min(
-                        tolerated(each.initial_of(operation_of(event_class))),
-                        tolerated(each.final_of(event_class)),
-                    )
-                    for each in (then, later)
-                ]
-                if counts[0] != counts[1]:
-                    yield Shift(objects, event_class, *counts)
+        for objects in dict.fromkeys([*own, f"{adt}/*"]):
+            yield from _shifts_of(objects, before, wanted)
 
 
-def _carried_out(cluster: str, wanted: ClusterDocument | None, deadline_s: float) -> ClusterDocument:
-    recipe = Recipe(
-        url_of(cluster) or read_document(Path(cluster)), {}, read_token(), None, from_environment()
-    )
-    steps = take_back if wanted is None else partial(_steps, wanted)
+def _shifts_of(objects: str, before: ClusterDocument, after: ClusterDocument) -> Iterator[Shift]:
+    choices, members = (before.choice_of(objects), after.choice_of(objects)), len(after.replicas)
+    grouped: dict[tuple[int, int], list[str]] = {}
+    for event_class in choices[1].classes:
+        then, later = (
+            min(
+                tolerated(quorum, members)
+                for quorum in (each.initial_of(operation_of(event_class)), each.final_of(event_class))
+            )
+            for each in choices
+        )
+        if then != later:
+            grouped.setdefault((then, later), []).append(event_class)
+    for counts, classes in grouped.items():
+        yield Shift(objects, tuple(classes), *counts)
+
+
+def _driven(cluster: str, steps: Any, deadline_s: float) -> ClusterDocument:
+    place = url_of(cluster) or read_document(Path(cluster))
+    recipe = Recipe(place, {}, read_token(), None, from_environment())
     progress = Progress()
 
     async def run() -> ClusterDocument:
@@ -136,12 +172,10 @@ def _carried_out(cluster: str, wanted: ClusterDocument | None, deadline_s: float
         return asyncio.run(run())
     except TimeoutError:
         if progress.has_begun:
-            raise PartlyDone(
-                f"After {deadline_s:g} s the change is under way: {progress.waits}; {_GO_ON}."
-            ) from None
-        raise Failure(
-            f"After {deadline_s:g} s the change has not begun: {progress.waits}. Nothing was changed."
-        ) from None
+            words = f"After {deadline_s:g} s the change is under way: {progress.waits}; {_GO_ON}."
+            raise PartlyDone(words) from None
+        words = f"After {deadline_s:g} s the change has not begun: {progress.waits}. Nothing was changed."
+        raise Failure(words) from None
     except KeyboardInterrupt:
         raise PartlyDone(f"The change may be under way: {_GO_ON}.") from None
 
@@ -157,31 +191,53 @@ class Progress:
         self.waits = "no quorum answers"
         """What it waits for."""
         self.has_begun = False
+        """Whether both may be in force."""
         self._epoch = 0
-        self._carried = 0
+        self._is_listed = False
+        self._objects = self._done = 0
+        self._keys = 0
 
     def hear(self, todo: Todo, told: Any) -> None:
         """A step was done, and this came of it."""
         match todo:
             case Tell(document=document):
-                self.has_begun |= document.former is not None
-                behind = [name for name in document.votes if told.get(name, -1) < document.number]
-                self.waits = (
-                    f"{', '.join(behind) or 'nobody'} did not go on to configuration {document.number}"
-                )
-                if document.former is not None and document.number > self._epoch:
-                    self._epoch = document.number
-                    say(f"Configuration {document.number}: each quorum is one of before and one of after.")
-            case Ask(document=document) if document.former is not None:
-                keys = max((each.keys for each in told.values()), default=0)
-                objects = len({name for each in told.values() for name in each.objects})
-                self.waits = f"{keys} idempotency keys of before are remembered"
-                if not self._carried:
-                    say(f"{objects} object{'s' * (objects != 1)} to carry over.")
-                elif keys:
-                    say(f"Waiting until {keys} idempotency keys of before are forgotten.")
-            case Ask():
+                self._told(document, told)
+            case Ask(document=document) if document.former is None:
                 self.waits = f"only {', '.join(told) or 'nobody'} answered"
-            case Perform(operation=Carry(object=name)):
-                self._carried += isinstance(told, Done)
-                self.waits = f"{name} is not carried over"
+            case Ask():
+                keys = max((each.keys for each in told.values()), default=0)
+                names = {name for each in told.values() for name in each.objects}
+                self._held(len(names), keys)
+            case CarryAll(operations=operations):
+                self._carried(operations, told)
+            case Perform(operation=CompareAndSet()):
+                self.has_begun = True
+
+    def _told(self, document: ClusterDocument, told: dict[str, int]) -> None:
+        self.has_begun |= document.former is not None
+        behind = [name for name in document.votes if told.get(name, -1) < document.number]
+        self.waits = f"{', '.join(behind) or 'nobody'} did not go on to configuration {document.number}"
+        if document.former is not None and document.number > self._epoch:
+            self._epoch = document.number
+            say(f"Configuration {document.number}: each quorum is one of before and one of after.")
+
+    def _carried(self, operations: Sequence[Carry], outcomes: Sequence[Outcome]) -> None:
+        left = [
+            each.object
+            for each, outcome in zip(operations, outcomes, strict=True)
+            if not isinstance(outcome, Done)
+        ]
+        self.waits = f"{left[0]} is not carried over yet" if left else "it goes on"
+        before, self._done = self._done, self._done + len(operations) - len(left)
+        if self._done // TOLD_EVERY > before // TOLD_EVERY:
+            say(f"{self._done} of {self._objects} objects carried over.")
+
+    def _held(self, objects: int, keys: int) -> None:
+        self.waits = f"{keys} idempotency keys of before are not forgotten yet"
+        if not self._is_listed:
+            self._is_listed = True
+            self._objects = objects
+            say(f"{objects} object{'s' * (objects != 1)} to carry over.")
+        elif keys and not self._keys:
+            self._keys = keys
+            say(f"Waiting until {keys} idempotency keys of before are forgotten.")

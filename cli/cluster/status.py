@@ -127,10 +127,18 @@ def status(
         answer(True, told | {"quorums": [to_builtins(each) for each in served_now(document, found)]})
     else:
         _show(found)
+        if document.number:
+            console().print(_told_of(document))
         for line in lacking(document, found) or own_views(found):
             console().print(f"{escape(line)}.")
     if not all(each.is_ready for each in found):
         raise typer.Exit(EXIT_FAILED)
+
+
+def _told_of(document: ClusterDocument) -> str:
+    """Which configuration is in force, where that was changed while the cluster ran."""
+    changing = "; the cluster is changing to it from the one before" if document.former is not None else ""
+    return f"Configuration {document.number} is in force, chosen while the cluster ran{changing}."
 
 
 def cluster_document(cluster: str) -> ClusterDocument:
@@ -211,6 +219,9 @@ def understood(document: ClusterDocument, id: str, told: Any, here_us: int) -> F
             fix = "do what is said there; its log has more"
         if told["replica"] != id:
             trouble, fix = f"it says that it is {told['replica']}", "correct the urls of the cluster file"
+        elif (epoch := told.get("epoch", 0)) != document.number:
+            trouble = f"it is in configuration {epoch}, and the cluster in {document.number}"
+            fix = "it goes on by itself, as soon as it reaches one of the others"
         elif not agrees:
             trouble, fix = "it holds another cluster file", "give all the same one, and restart it"
         return Found(

@@ -67,22 +67,23 @@ class Recipe(Struct, frozen=True):
         if deadline_s is None:
             deadline_s = min(DEADLINE_S, document.limits.deadline_s_max)
         check_deadline(deadline_s, document.limits)
-        return AsyncClient(self._driver(document), deadline_s=deadline_s, history=history)
+        driver = await self._driver(document)
+        return AsyncClient(driver, deadline_s=deadline_s, history=history)
 
     async def operate(self, steps: Callable[[ClusterDocument], Steps], hear: Hear) -> ClusterDocument:
         """Have the steps of a change done, which begin with the configuration that is known: the one in force then. `hear` is told of each. Raises
         RefusedByReplicas, and BadCluster where the change cannot be made."""
-        driver = self._driver(document := await self._document())
+        driver = await self._driver(await self._document())
         operator = Operator(driver, token=self.token, tls=self.tls, urls=self.endpoints, hear=hear)
         try:
-            return await operator.run(steps(document))
+            return await operator.run(steps(driver.document))
         except BadDocument as error:
             raise BadCluster(str(error)) from None
         finally:
             await operator.aclose()
             await driver.aclose()
 
-    def _driver(self, document: ClusterDocument) -> Driver:
+    async def _driver(self, document: ClusterDocument) -> Driver:
         urls = _urls(document, self.endpoints)
         if any(urlsplit(url).scheme == "https" for url in urls.values()):
             self.tls.context()  # Files that cannot be used are told now, not once by each operation that waited in vain.
@@ -97,6 +98,7 @@ class Recipe(Struct, frozen=True):
             seed=secrets.randbits(64),
         )
         driver.following = Following(document.name, transport.configuration, driver.reconfigure)
+        await driver.following.ask(document.votes)
         if self.tracer_provider is not None or self.traces:
             driver.follow(_tracing(self.tracer_provider, self.traces))
         return driver

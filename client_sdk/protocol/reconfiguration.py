@@ -6,7 +6,7 @@ who want different things at once one wins, and the other goes on from there; an
 does the rest. Each step may be done twice. Must not know how replicas are told, nor time.
 """
 
-from collections.abc import Collection, Generator, Mapping
+from collections.abc import Collection, Generator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
@@ -19,17 +19,25 @@ from ...adts.types.catalogue import CONFIGURATION
 from ...api_specs.cluster import BadCluster, ClusterDocument, from_json
 from ...api_specs.configuration import in_force
 from .configurations import is_over, is_served, joint, settled, taken_back
-from .core.values import Carry, CompareAndSet, Done, Failed, Operation, Read
+from .core.values import Carry, CompareAndSet, Done, Failed, Operation, Outcome, Read
 
 AGAIN_S: Final = 0.05
 """Between two tries of what did not come to its end."""
 PAUSE_S_MAX: Final = 2.0
+TOGETHER: Final = 16
+"""Objects carried side by side: a queue's log is in memory meanwhile."""
 
 
 class Perform(Struct, frozen=True):
     """Have the front end run it. Answer: the Outcome."""
 
     operation: Operation
+
+
+class CarryAll(Struct, frozen=True):
+    """Have the front end run these, side by side. Answer: their outcomes, in order."""
+
+    operations: tuple[Carry, ...]
 
 
 class Tell(Struct, frozen=True):
@@ -70,7 +78,7 @@ class Wait(Struct, frozen=True):
     seconds: float
 
 
-Todo = Perform | Tell | Ask | Wait
+Todo = Perform | CarryAll | Tell | Ask | Wait
 Steps = Generator[Todo, Any, Any]
 
 
@@ -148,20 +156,24 @@ def _carry_over(both: ClusterDocument, old: ClusterDocument) -> Steps:
         if is_over(old, {replica for replica, epoch in told.items() if epoch >= both.number}):
             break
         yield Wait(AGAIN_S)
-    for name in sorted((yield from _objects(both, old))):
-        yield from _carry(name)
+    yield from _carry((yield from _objects(both, old)))
     pause_s = AGAIN_S
     while (yield from _has_keys(both, old)):
         yield Wait(pause_s)
         pause_s = min(2 * pause_s, PAUSE_S_MAX)
 
 
-def _carry(name: str) -> Steps:
-    """Others may carry it, too, each with a term that ends those before: who comes to nothing leaves them time."""
-    pause_s = AGAIN_S
-    while not isinstance((yield Perform(Carry(name))), Done):
-        yield Wait(pause_s)
-        pause_s = min(2 * pause_s, PAUSE_S_MAX)
+def _carry(names: Collection[str]) -> Steps:
+    """Others may carry them, too, each with a term that ends those before: who comes to nothing leaves them time."""
+    waiting, pause_s = sorted(names), AGAIN_S
+    while waiting:
+        some, waiting = waiting[:TOGETHER], waiting[TOGETHER:]
+        outcomes: Sequence[Outcome] = yield CarryAll(tuple(map(Carry, some)))
+        left = [name for name, outcome in zip(some, outcomes, strict=True) if not isinstance(outcome, Done)]
+        waiting += left
+        if left:
+            yield Wait(pause_s)
+        pause_s = min(2 * pause_s, PAUSE_S_MAX) if left else AGAIN_S
 
 
 def _held(both: ClusterDocument, old: ClusterDocument) -> Generator[Todo, Any, Collection[Holding]]:

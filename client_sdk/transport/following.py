@@ -5,7 +5,8 @@ Owns when it is fetched: from one replica at a time, and not at once again where
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
+from contextlib import suppress
 from typing import Final
 
 from ...api_specs.cluster import ClusterDocument
@@ -13,6 +14,8 @@ from ..errors import BadCluster
 from ..protocol.core.values import Unanswered
 
 FETCH_S: Final = 2.0
+ASK_S: Final = 0.5
+"""Where no replica answers, nothing is sent under any configuration anyway."""
 PAUSE_S: Final = 0.5
 """After a fetch that came to nothing."""
 
@@ -38,18 +41,37 @@ class Following:
         if self._fetching is None or self._fetching.done():
             self._fetching = asyncio.get_running_loop().create_task(self._go_on(replica))
 
+    async def ask(self, replicas: Collection[str]) -> None:
+        """Learn which configuration is in force, before anything is sent, from the first of these replicas that answers. An operation that has sent something
+        under one that was followed by two others may have to be decided."""
+        asked = [asyncio.ensure_future(self._fetch(replica, ASK_S)) for replica in replicas]
+        try:
+            for answered in asyncio.as_completed(asked):
+                with suppress(BadCluster):
+                    told = await answered
+                    if isinstance(told, ClusterDocument) and told.name == self._name:
+                        await self._followed(told)
+                        return
+        finally:
+            for each in asked:
+                each.cancel()
+            await asyncio.gather(*asked, return_exceptions=True)
+
     async def aclose(self) -> None:
         """Fetch nothing any more."""
         if self._fetching is not None:
             self._fetching.cancel()
             await asyncio.gather(self._fetching, return_exceptions=True)
 
+    async def _followed(self, document: ClusterDocument) -> None:
+        if (following := self._follow(document)) is not None:
+            await following
+
     async def _go_on(self, replica: str) -> None:
         try:
             told = await self._fetch(replica, FETCH_S)
             if isinstance(told, ClusterDocument) and told.name == self._name:
-                if (following := self._follow(told)) is not None:
-                    await following
+                await self._followed(told)
                 return
             why = told.detail if isinstance(told, Unanswered) else f"it is of cluster {told.name!r}"
         except BadCluster as error:

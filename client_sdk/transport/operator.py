@@ -16,8 +16,8 @@ from msgspec import Struct
 
 from ...api_specs.cluster import ClusterDocument
 from ..errors import RefusedByReplicas
-from ..protocol.core.values import Unanswered
-from ..protocol.reconfiguration import Ask, Holding, Perform, Steps, Tell, Todo, Wait
+from ..protocol.core.values import Operation, Outcome, Unanswered
+from ..protocol.reconfiguration import Ask, CarryAll, Holding, Perform, Steps, Tell, Todo, Wait
 from .driver import Driver
 from .http_answer import HttpAnswer, HttpClient, message
 from .http_transport import quick_client
@@ -87,7 +87,9 @@ class Operator:
     async def _done(self, todo: Todo) -> Any:
         match todo:
             case Perform(operation=operation):
-                return await self._driver.run(operation, self._driver.document.limits.deadline_s_max)
+                return await self._run(operation)
+            case CarryAll(operations=operations):
+                return await asyncio.gather(*map(self._run, operations))
             case Tell(document=document):
                 self._driver.reconfigure(document)
                 return await self._of_each(document, partial(self._tell, document))
@@ -96,6 +98,9 @@ class Operator:
             case Wait(seconds=seconds):
                 await asyncio.sleep(seconds * random.uniform(1, 1.5))
                 return None
+
+    async def _run(self, operation: Operation) -> Outcome:
+        return await self._driver.run(operation, self._driver.document.limits.deadline_s_max)
 
     async def _of_each(
         self, document: ClusterDocument, ask: Callable[[str], Awaitable[_Answer | Unanswered]]

@@ -7,6 +7,7 @@ Owns both tables. A write token may do all that a front end does: such callers a
 import re
 from typing import Final
 
+from ...adts.types.catalogue import CONFIGURATION
 from ...api_specs.commands import AcquireCommand
 from ...api_specs.messages import (
     Accept,
@@ -39,6 +40,7 @@ _BY_PATH: Final[dict[str, ScopeName]] = {
     "/replica/v1/forward": "write",
     "/replica/v1/announcement": "replica",
 }
+_CONFIGURING: Final = "scope admin is needed to change the configuration of the cluster"
 ADMIN_PREFIX: Final = "/v1/admin/"
 _READING: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 
@@ -61,6 +63,7 @@ def batch_problem(batch: Batch, caller: Credential, known: TokenList) -> str | N
     """Why `caller` must not send this batch; None when it may."""
     may_write = "write" in caller.scopes
     is_replica = "replica" in caller.scopes
+    may_configure = is_replica or "admin" in caller.scopes
     if is_replica and not known.binds_sites:
         return None  # The usual case of a replica that asks for no token, or for one alone.
     for request in batch.requests:
@@ -69,6 +72,8 @@ def batch_problem(batch: Batch, caller: Credential, known: TokenList) -> str | N
                 "scope write is needed for this: the token may only read, and an answer that must first be settled "
                 "is for the HTTP API (GET /v1/…)"
             )
+        if not may_configure and getattr(request, "object", "") == CONFIGURATION and changes(request):
+            return _CONFIGURING
         if isinstance(request, Commit) and request.tombstone != ZERO and not is_replica:
             return "scope replica is needed to collect a deleted key: replicas do it among themselves"
         if any(known.is_foreign(caller, site(stamp)) for stamp in _own_stamps(request)):
@@ -78,6 +83,8 @@ def batch_problem(batch: Batch, caller: Credential, known: TokenList) -> str | N
 
 def forwarding_problem(request: ForwardedRequest, caller: Credential, known: TokenList) -> str | None:
     """Why `caller` must not send this forwarded request; None when it may."""
+    if request.object == CONFIGURATION and not caller.scopes & {"admin", "replica"}:
+        return _CONFIGURING
     holders = [command.holder for command in request.commands if isinstance(command, AcquireCommand)]
     if "replica" in caller.scopes:
         holders = []  # Replicas ask for whoever called them.

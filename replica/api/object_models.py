@@ -231,6 +231,9 @@ class ReplicaStatus(BaseModel):
 
     cluster: str = Field(description="The name of the cluster", examples=["quorate"])
     hash: str = Field(description="Of the cluster file", examples=["3f8a0c52b1d94e67"])
+    epoch: int = Field(
+        description="Which configuration of the cluster it is in, counted from 0", examples=[0]
+    )
     replica: str = Field(description="Its id in the cluster file", examples=["r1"])
     store: str = Field(description="The identity of its store", examples=["d41c7b0a9e6f3852"])
     incarnation: str = Field(description="Another one after each start", examples=["9b2e61f7c0a35d84"])

@@ -35,6 +35,7 @@ async def status_of(member: Member, types: OwnTypes) -> dict[str, Any]:
     return {
         "cluster": member.document.name,
         "hash": member.document.hash,
+        "epoch": member.document.number,
         "replica": member.id,
         "store": member.folder.identity.store,
         "incarnation": member.folder.incarnation,

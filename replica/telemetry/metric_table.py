@@ -25,6 +25,11 @@ METRICS: Final[Mapping[str, Metric]] = {
         ("cluster", "replica", "store", "incarnation"),
         "Always 1; the labels say which replica this is.",
     ),
+    "quorate_configuration": Metric(
+        "gauge",
+        (),
+        "Which configuration of the cluster the replica is in, counted from 0. Replicas that differ for long cannot reach each other.",
+    ),
     "quorate_ready": Metric("gauge", (), "1 when the replica votes, else 0."),
     "quorate_not_ready": Metric(
         "gauge",

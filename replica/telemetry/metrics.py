@@ -117,6 +117,7 @@ class Metrics:
         member, trouble = self._member, self._member.trouble
         identity = (member.document.name, member.id, member.folder.identity.store, member.folder.incarnation)
         yield _family("quorate_replica_info", [(identity, 1)])
+        yield _family("quorate_configuration", member.document.number)
         yield _family("quorate_ready", trouble is None)
         yield _family("quorate_not_ready", [((each,), each == trouble) for each in _TROUBLES])
 

@@ -3,11 +3,13 @@
 Owns how what the steps want is done, over the same network. It must not know the steps (`quorate.client_sdk.protocol.reconfiguration`).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from ...api_specs.cluster import BadCluster, ClusterDocument
-from ...client_sdk.protocol.reconfiguration import Ask, Perform, Steps, Tell, Wait
+from ...client_sdk.protocol.core.values import Carry, Outcome
+from ...client_sdk.protocol.reconfiguration import Ask, CarryAll, Perform, Steps, Tell, Wait
 
 if TYPE_CHECKING:
     from .nodes import FrontNode, ReplicaNode
@@ -57,6 +59,8 @@ class Operator:
         match todo:
             case Perform(operation=operation):
                 self._front.start(operation, self._world.document.limits.deadline_s_max, self.go_on)
+            case CarryAll(operations=operations):
+                self._carry_all(operations)
             case Tell(document=document):
                 self._front.follow(document)
                 self._ask_all(document, lambda node: node.follow(document))
@@ -64,6 +68,18 @@ class Operator:
                 self._ask_all(document, lambda node: node.holding())
             case Wait(seconds=seconds):
                 self._world.later(int(seconds * 1e6 * (1 + self._world.chance() / 2)), self.go_on)
+
+    def _carry_all(self, operations: Sequence[Carry]) -> None:
+        """All at once; the answer is what has come of each, in order."""
+        outcomes: dict[int, Outcome] = {}
+
+        def end(place: int, outcome: Outcome) -> None:
+            outcomes[place] = outcome
+            if len(outcomes) == len(operations):
+                self.go_on([outcomes[each] for each in range(len(operations))])
+
+        for place, operation in enumerate(operations):
+            self._front.start(operation, self._world.document.limits.deadline_s_max, partial(end, place))
 
     def _ask_all(self, document: ClusterDocument, ask: "Callable[[ReplicaNode], Any]") -> None:
         """Ask each member, there and back; the answer is what has come when all have answered, or their time is over."""

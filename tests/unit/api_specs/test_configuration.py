@@ -6,8 +6,18 @@ import pytest
 from msgspec.structs import replace
 
 from quorate.api_specs.cluster import ChoiceRule, ClockSettings, ClusterDocument, ReplicaInfo
-from quorate.api_specs.configuration import CHARS_MAX, configuration_of, difference, read_configuration
+from quorate.api_specs.configuration import (
+    CHARS_MAX,
+    configuration_of,
+    difference,
+    in_force,
+    read_configuration,
+    tolerated,
+)
 from quorate.api_specs.limits import Limits
+from quorate.quorums.choices.system_choice import SystemQuorum
+from quorate.quorums.systems.expressions import parse_system
+from quorate.quorums.systems.tally import Quorum, VoteCount
 
 EAGER = {"Enq/Ok": (0, 1), "Deq/Ok": (3, 1), "Deq/Empty": (3, 0)}
 
@@ -158,3 +168,44 @@ def test_whether_empty_answers_are_exact_may_be_edited() -> None:
 def test_what_is_noted_without_outboxes_is_what_was_noted_before_there_were_any() -> None:
     assert "outbox" not in configuration_of(document(ChoiceRule("queue/*"))).text()
     assert '"outbox":true' in configuration_of(document(ChoiceRule("queue/*", outbox=True))).text()
+
+
+def test_what_the_cluster_has_chosen_is_in_force_with_the_rest_of_the_file() -> None:
+    """A member that the file does not name has the URL and the store that were chosen with it."""
+    then = document(ChoiceRule("queue/*", {"Enq/Ok": (0, 1)}))
+    four = (*then.replicas, ReplicaInfo("r4", "http://r4:1", 1, "4444"))
+    chosen = replace(then, epoch=3, replicas=four, retired=("r0",), old=then)
+    moved = tuple(replace(each, url=f"https://{each.id}:9", store="new") for each in then.replicas)
+    file = replace(
+        document(votes={"r1": 5, "r2": 1, "r3": 1}), replicas=moved, limits=Limits(batch_items_max=7)
+    )
+    file = replace(file, clock=ClockSettings(0.5), types={"cart": "shop:Cart"})
+    found = in_force(file, chosen)
+    assert found.own_votes == chosen.own_votes
+    assert (found.choices, found.number, found.former_members) == (chosen.choices, 3, ("r0",))
+    assert [(each.url, each.store) for each in found.replicas] == [
+        ("https://r1:9", "new"),
+        ("https://r2:9", "new"),
+        ("https://r3:9", "new"),
+        ("http://r4:1", "4444"),
+    ]
+    assert found.former == replace(file, choices=then.choices, replicas=found.replicas[:3])
+    assert (found.clock, found.limits, found.types) == (file.clock, file.limits, file.types)
+    assert in_force(then, then) == then
+
+
+@pytest.mark.parametrize(
+    ("quorum", "expected"),
+    [
+        (VoteCount({"a": 1, "b": 1, "c": 1}, 2), 1),
+        (VoteCount({"a": 3, "b": 1, "c": 1}, 3), 0),
+        (VoteCount({"a": 1, "b": 1, "c": 1}, 3), 0),
+        (VoteCount({"a": 1, "b": 1, "c": 1}, 0), 3),
+        (VoteCount({"a": 0, "b": 1}, 1), 0),
+        (SystemQuorum(parse_system("a*b + b*c + a*c")), 1),
+        (SystemQuorum(parse_system("a + b + c")), 2),
+        (SystemQuorum(parse_system("a*b*c")), 0),
+    ],
+)
+def test_so_many_may_be_down_whichever_they_are(quorum: Quorum, expected: int) -> None:
+    assert tolerated(quorum, 3) == expected

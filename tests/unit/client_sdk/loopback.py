@@ -69,6 +69,11 @@ class Server:
         self.start()
 
     @property
+    def messages(self) -> list[PendingCommand]:
+        """What was asked, but for the cluster file, which a client asks for once."""
+        return [each for each in self.asked if not each.line.startswith("GET /v1/cluster ")]
+
+    @property
     def url(self) -> str:
         """Where it is."""
         return f"http://127.0.0.1:{self.port}"

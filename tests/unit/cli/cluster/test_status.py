@@ -66,3 +66,13 @@ def test_a_replica_of_before_that_tells_of_no_outboxes_is_understood() -> None:
     told |= {"file_bytes": None, "now_us": 0, "clock": None, "tombstones": None}
     assert understood(document, "r1", told, 0).outboxes == {}
     assert understood(document, "r1", told | {"outboxes": {"queue/a": 2.5}}, 0).outboxes == {"queue/a": 2.5}
+
+
+def test_a_replica_that_is_behind_the_configuration_is_told_apart_from_one_with_another_file() -> None:
+    document = ClusterDocument("c", (ReplicaInfo("r1", "http://r1:1"),), epoch=2)
+    told = {"hash": "of another", "reasons": [], "replica": "r1", "incarnation": "i", "objects": 0}
+    told |= {"file_bytes": None, "now_us": 0, "clock": None, "tombstones": None}
+    behind = understood(document, "r1", told | {"epoch": 1}, 0)
+    assert behind.trouble == "it is in configuration 1, and the cluster in 2"
+    assert not behind.is_ready
+    assert understood(document, "r1", told | {"epoch": 2}, 0).trouble == "it holds another cluster file"

@@ -121,11 +121,11 @@ def test_a_client_may_decide_for_itself(cluster: LoopbackCluster, forward: bool)
 def test_a_dequeue_waits_for_an_item(client: Client, cluster: LoopbackCluster) -> None:
     queue, servers = client.queue("jobs"), cluster.servers.values()
     assert queue.dequeue() is None
-    in_one_look = sum(len(server.asked) for server in servers)
+    in_one_look = sum(len(server.messages) for server in servers)
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(queue.dequeue, wait_s=15)
         until_now(
-            lambda: sum(len(server.asked) for server in servers) > 2 * in_one_look,
+            lambda: sum(len(server.messages) for server in servers) > 2 * in_one_look,
             "it looks again",
             deadline_s=15,
         )
@@ -237,7 +237,7 @@ async def test_tasks_share_a_client(cluster: LoopbackCluster) -> None:
         taken = await asyncio.gather(*(queue.dequeue() for _ in range(200)))
         assert sorted(taken) == list(range(200))
         assert await queue.dequeue() is None
-    batches = sum(len(server.asked) for server in cluster.servers.values())
+    batches = sum(len(server.messages) for server in cluster.servers.values())
     assert batches < 600, "concurrent operations share batches"
 
 
@@ -363,7 +363,7 @@ def test_bad_input_is_refused_before_anything_is_sent(cluster: LoopbackCluster, 
         wrong(client)
     assert caught.value.definite
     assert isinstance(caught.value, ValueError)
-    assert not any(server.asked for server in cluster.servers.values())
+    assert not any(server.messages for server in cluster.servers.values())
 
 
 def test_one_dead_replica_is_not_noticed(cluster: LoopbackCluster, client: Client) -> None:
@@ -441,7 +441,7 @@ def test_close_ends_what_still_runs(cluster: LoopbackCluster) -> None:
     client = connect(cluster.document)
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(client.queue("q").dequeue, wait_s=15)
-        while not cluster.servers["r1"].asked:
+        while not cluster.servers["r1"].messages:
             time.sleep(0.01)
         client.close()
         with pytest.raises(Closed) as caught:

@@ -96,6 +96,6 @@ def test_a_forked_child_waits_for_nobody_who_uses_its_parents_standard_queue(
 
 def sites_of(cluster: LoopbackCluster) -> int:
     """How many site ids stamped the entries that were sent."""
-    batches = [msgpack.decode(asked.body, type=Batch) for asked in cluster.servers["r1"].asked]
+    batches = [msgpack.decode(asked.body, type=Batch) for asked in cluster.servers["r1"].messages]
     appends = [request for batch in batches for request in batch.requests if isinstance(request, Append)]
     return len({site(entry.t) for append in appends for entry in append.entries})

@@ -74,7 +74,7 @@ async def cancelled(task: asyncio.Task[Any]) -> None:
 
 def asked(cluster: LoopbackCluster) -> int:
     """How often replicas were asked."""
-    return sum(len(server.asked) for server in cluster.servers.values())
+    return sum(len(server.messages) for server in cluster.servers.values())
 
 
 async def filled(client: AsyncClient, name: str, count: int) -> None:

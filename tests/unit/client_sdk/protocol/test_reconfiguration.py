@@ -13,7 +13,9 @@ from quorate.api_specs.cluster import BadCluster, ClusterDocument
 from quorate.client_sdk.protocol.configurations import joint, settled, taken_back
 from quorate.client_sdk.protocol.core.values import Carry, CompareAndSet, Done, Failed, Read
 from quorate.client_sdk.protocol.reconfiguration import (
+    TOGETHER,
     Ask,
+    CarryAll,
     Holding,
     Perform,
     Tell,
@@ -29,6 +31,7 @@ OLD, NEW = document_of("r1", "r2", "r3"), document_of("r1", "r4", "r5")
 BOTH = joint(OLD, NEW)
 AFTER = settled(BOTH)
 SWAPPED, NOT_SWAPPED = (Done(is_done, "Cas", frozenset()) for is_done in (True, False))
+CARRIED = Done(1, "Carry/Ok", frozenset())
 LATE = Failed("unavailable", "no quorum", definite=True)
 
 
@@ -83,9 +86,10 @@ def test_a_change_chooses_both_tells_carries_and_chooses_the_new_alone() -> None
     assert operator.answer(SWAPPED) == Perform(Read(CONFIGURATION))
     assert operator.read(BOTH) == Tell(BOTH)
     assert operator.answer({"r1": 1, "r3": 1}) == Ask(BOTH)
-    assert operator.answer({"r1": holding("queue/b"), "r3": holding("queue/a")}) == Perform(Carry("queue/a"))
-    assert operator.answer(Done(3, "Carry/Ok", frozenset())) == Perform(Carry("queue/b"))
-    assert operator.answer(Done(0, "Carry/Ok", frozenset())) == Ask(BOTH)
+    assert operator.answer({"r1": holding("queue/b"), "r3": holding("queue/a")}) == CarryAll(
+        (Carry("queue/a"), Carry("queue/b"))
+    )
+    assert operator.answer([CARRIED, CARRIED]) == Ask(BOTH)
     told = operator.answer({"r1": holding(), "r2": holding()})
     assert told == Perform(CompareAndSet(CONFIGURATION, text(BOTH), text(AFTER)))
     operator.answer(SWAPPED)
@@ -112,16 +116,24 @@ def test_objects_are_asked_of_replicas_whom_each_old_quorum_meets() -> None:
     operator.answer({"r1": 1, "r2": 1})
     assert isinstance(operator.answer({"r1": holding("queue/a"), "r2": holding("queue/b", epoch=0)}), Wait)
     assert operator.answer(None) == Ask(BOTH)
-    assert operator.answer({"r1": holding("queue/a"), "r2": holding()}) == Perform(Carry("queue/a"))
+    assert operator.answer({"r1": holding("queue/a"), "r2": holding()}) == CarryAll((Carry("queue/a"),))
 
 
-def test_what_could_not_be_carried_is_tried_again() -> None:
+def test_what_could_not_be_carried_is_tried_again_behind_the_others() -> None:
     operator = Change()
     operator.begin()
     operator.answer({"r1": 1, "r2": 1})
-    operator.answer({"r1": holding("queue/a"), "r2": holding()})
-    assert isinstance(operator.answer(LATE), Wait)
-    assert operator.answer(None) == Perform(Carry("queue/a"))
+    names = [f"queue/{n:02}" for n in range(TOGETHER + 2)]
+    first = operator.answer({"r1": holding(*names), "r2": holding()})
+    assert first == CarryAll(tuple(map(Carry, names[:TOGETHER])))
+    waits = operator.answer([CARRIED, LATE, *[CARRIED] * (TOGETHER - 2)])
+    assert isinstance(waits, Wait)
+    assert operator.answer(None) == CarryAll(tuple(map(Carry, [*names[TOGETHER:], names[1]])))
+    longer = operator.answer([CARRIED, CARRIED, LATE])
+    assert isinstance(longer, Wait)
+    assert longer.seconds > waits.seconds
+    assert operator.answer(None) == CarryAll((Carry(names[1]),))
+    assert operator.answer([CARRIED]) == Ask(BOTH)
 
 
 def test_the_new_one_waits_until_keys_of_before_are_forgotten() -> None:

@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from quorate.adts.log import Entry, Summary, Value
+from quorate.adts.types.catalogue import CONFIGURATION
 from quorate.api_specs.cluster import ClusterDocument
 from quorate.api_specs.commands import AcquireCommand, PeekCommand
 from quorate.api_specs.messages import (
@@ -258,3 +259,21 @@ async def test_who_asks_too_often_is_told_when_to_come_again(
         strangers = [(await client.get("/v1/cluster")).status_code for _ in range(100)]
         assert set(strangers) == {401, 429}
         assert (await client.get("/v1/health/live")).status_code == 200
+
+
+def test_the_configuration_of_the_cluster_is_for_operators() -> None:
+    """Whoever changes the register has the next operator tell all replicas what is in it."""
+    t = make(1, 0, "s")
+    writes = Batch("c", (Append(CONFIGURATION, (Entry(t, t, Value("1")),), "repair"),))
+    reads = Batch("c", (Collect(CONFIGURATION, window=Window(limit=9)),))
+    operator = parse_tokens(LINES.replace("scopes=admin ", "scopes=admin,write "), "tokens")
+    found = operator.find(f"Bearer {TOKENS['admin']}".encode())
+    assert found is not None
+    assert batch_problem(writes, found, operator) is None
+    assert batch_problem(writes, holder("replica"), KNOWN) is None
+    assert "scope admin is needed" in str(batch_problem(writes, holder("write"), KNOWN))
+    assert batch_problem(reads, holder("write"), KNOWN) is None
+    forwarded = ForwardedRequest("c", stamp("write"), CONFIGURATION, "i", (PeekCommand(),), 1.0)
+    assert "scope admin is needed" in str(forwarding_problem(forwarded, holder("write"), KNOWN))
+    forwarded = ForwardedRequest("c", stamp("replica"), CONFIGURATION, "i", (PeekCommand(),), 1.0)
+    assert forwarding_problem(forwarded, holder("replica"), KNOWN) is None

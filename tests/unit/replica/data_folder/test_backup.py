@@ -362,3 +362,30 @@ def test_copy_ends_when_it_is_told_to(tmp_path: Path) -> None:
     with pytest.raises(CopyStopped):
         copy_database(tmp_path / "s.sqlite3", tmp_path / "copy", lambda: next(answers))
     opened.close()
+
+
+def test_backups_keep_to_the_configuration_that_was_in_force(data: Path, tmp_path: Path) -> None:
+    """One replica had not heard of the last change yet. The file is the one of before: rules in it count no more."""
+    later = replace(
+        document(), epoch=2, choices=(ChoiceRule("queue/*", {"Enq/Ok": (0, 1), "Deq/Ok": (3, 1)}),)
+    )
+    for id in IDS[1:]:
+        opened = open_folder(data / id, document(), id)
+        assert opened.database is not None
+        store = Store(opened.database)
+        store.note_configuration(document())
+        store.follow_configuration(later)
+        store.commit()
+        store.close()
+        opened.close()
+    backups = {id: back_up(data, id, tmp_path / id) for id in IDS}
+    assert sort_backups(document(), list(backups.values()), accept_loss=False) == backups
+    with pytest.raises(BackupRefused, match=r"no backup of r1, who alone may have held .*Enq/Ok of queue/\*"):
+        sort_backups(document(), [backups["r2"], backups["r3"]], accept_loss=False)
+    new, _ = restore_cluster(document(), backups, tmp_path / "all")
+    for id in IDS:
+        opened = open_folder(tmp_path / "all" / id, new, id)
+        assert (opened.document.number, opened.document.choices) == (2, later.choices)
+        assert opened.document.replicas == new.replicas
+        assert opened.lost is None
+        opened.abandon()

@@ -12,8 +12,9 @@ from msgspec.structs import replace
 from quorate.adts.log import Entry, Summary, Value
 from quorate.api_specs.cluster import ChoiceRule, ClusterDocument, parse
 from quorate.api_specs.messages import Accept, Append, Commit, Proposal, Request, Reserve
+from quorate.client_sdk.protocol.configurations import joint, settled
 from quorate.replica.data_folder.identity import FolderRefused, format_store, open_folder
-from quorate.replica.data_folder.replacement import loses, make_replacement, merged, with_store
+from quorate.replica.data_folder.replacement import in_force_in, loses, make_replacement, merged, with_store
 from quorate.replica.protocol.acceptor import handle
 from quorate.replica.protocol.log import ObjectState, Reservation
 from quorate.replica.protocol.refusals import Bounds
@@ -274,3 +275,42 @@ def test_the_merge_takes_the_highest_of_each_promise() -> None:
         union = merged(states)
         assert (union.fence, union.promised, union.collected) == (t(5), t(7), t(1))
         assert (union.accepted, union.summary.horizon) == (high, t(4))
+
+
+def go_on(folder: Path, replica: str, later: ClusterDocument) -> None:
+    """As a replica that has voted, and was told of a later configuration."""
+    opened = open_folder(folder / replica, document(), replica)
+    assert opened.database is not None
+    store = Store(opened.database)
+    store.note_configuration(document())
+    store.follow_configuration(later)
+    store.commit()
+    store.close()
+    opened.close()
+
+
+def test_a_new_store_is_in_the_latest_configuration_that_another_one_notes(three: Path) -> None:
+    """In an earlier one it would answer who has slept through the change, and r1 alone stores an enqueue there."""
+    eager = document(enq_final=1)
+    both = joint(eager, document())
+    for replica, later in (("r1", both), ("r2", settled(both))):
+        go_on(three, replica, later)
+    others = {"r1": three / "r1", "r2": three / "r2"}
+    new = with_store(document(), "r3", "another")
+    make_replacement(document(), new, "r3", three / "new", others)
+    opened = open_folder(three / "new", new, "r3")
+    assert (opened.document.number, opened.document.choices) == (2, document().choices)
+    assert opened.document.replicas == new.replicas, "it has the file's names of stores"
+    assert (opened.is_new, opened.lost) == (False, None)
+    opened.abandon()
+
+
+def test_what_is_lost_is_told_by_the_configuration_in_force(three: Path) -> None:
+    later = replace(document(enq_final=1), epoch=2)
+    go_on(three, "r2", later)
+    others = {"r1": three / "r1", "r2": three / "r2"}
+    assert loses(in_force_in(document(), others), ["r3"]) == [
+        "Deq/Ok of queue/* (final quorum 1)",
+        "Enq/Ok of queue/* (final quorum 1)",
+    ]
+    assert loses(in_force_in(document(), {"r1": three / "r1"}), ["r3"]) == []

@@ -1,0 +1,171 @@
+"""`quorate change` and `quorate choice set`, on a cluster that runs."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quorate.api_specs.cluster import ChoiceRule, ClusterDocument, ReplicaInfo, parse
+from quorate.cli.cluster.change_command import Shift, shifts_between
+from quorate.cli.cluster.choice_command import with_rule
+from quorate.cli.cluster.document import read_document
+from quorate.cli.cluster.local_cluster import LocalCluster
+from tests.unit.cli.conftest import quorate
+
+EAGER = ("Enq=0,1", "Deq=3,1")
+THREE = ClusterDocument("c", tuple(ReplicaInfo(f"r{n}", f"http://127.0.0.1:{n}") for n in (1, 2, 3)))
+
+
+@pytest.fixture
+def running(tmp_path: Path) -> Iterator[LocalCluster]:
+    """Three replicas of each test's own: their configuration is another one afterwards."""
+    with LocalCluster.create(tmp_path / "cluster") as made:
+        made.start()
+        made.ready()
+        yield made
+
+
+def run(cluster: LocalCluster, *words: str) -> tuple[int, str, str]:
+    done = quorate(*words, QUORATE_CLUSTER=str(cluster.document_path))
+    return done.returncode, done.stdout.strip(), done.stderr
+
+
+def told(cluster: LocalCluster, *words: str) -> dict[str, Any]:
+    code, out, err = run(cluster, *words, "--json")
+    assert code == 0, err
+    found: dict[str, Any] = json.loads(out)
+    return found
+
+
+def test_a_choice_is_set_and_the_file_of_before_does_for_everybody(
+    running: LocalCluster, tmp_path: Path
+) -> None:
+    assert run(running, "queue", "jobs", "enqueue", "1")[0] == 0
+    code, out, err = run(running, "choice", "set", "queue/jobs", *EAGER, "--dry-run")
+    assert (code, out) == (0, "Nothing was changed.")
+    assert "queue/jobs: Enq/Ok more available: 2 replicas may be down, whichever (1 now)." in err
+    assert "Deq/Ok, Deq/Empty, Peek/Ok, Peek/Empty, Size/Ok less available: no replica may be down" in err
+    assert '"Enq/Ok" = [0, 1]' in err, "the rule, for the cluster file"
+    code, out, err = run(running, "choice", "set", "queue/jobs", *EAGER)
+    assert (code, out) == (0, "Configuration 2 is in force."), err
+    assert (
+        "Configuration 1: each quorum is one of before and one of after.\n2 objects to carry over.\n" in err
+    )
+    for replica in ("r2", "r3"):
+        running.kill(replica)
+    assert run(running, "queue", "jobs", "enqueue", "2")[0] == 0, "one replica stores it"
+    for replica in ("r2", "r3"):
+        running.restart(replica)
+    assert run(running, "queue", "jobs", "dequeue", "--max", "5")[1] == "1\n2"
+    code, out, _ = run(running, "status")
+    assert (code, "Configuration 2 is in force, chosen while the cluster ran." in out) == (0, True)
+    assert run(running, "doctor")[0] == 0
+    again = told(running, "change", str(running.document_path))
+    assert (again["epoch"], [each["after"] for each in again["shifts"]]) == (4, [1, 1])
+
+
+def test_who_repeats_a_change_that_was_cut_off_goes_on_and_it_can_be_taken_back(
+    running: LocalCluster,
+) -> None:
+    """One replica stores an enqueue: only when all have left that rule nothing can be enqueued under it any more."""
+    assert told(running, "choice", "set", "queue/*", *EAGER)["epoch"] == 2
+    running.kill("r3")
+    words = ("change", str(running.document_path), "--deadline", "2")
+    code, _, err = run(running, *words)
+    assert code == 3
+    assert "After 2 s the change is under way: r3 did not go on to configuration 3; repeat the command" in err
+    code, out, _ = run(running, "status")
+    assert (code, "the cluster is changing to it from the one before" in out) == (1, True)
+    assert run(running, "queue", "jobs", "enqueue", "1")[0] == 0
+    code, out, err = run(running, "change", "--abort")
+    assert (code, out) == (0, "Configuration 4 is in force, with the quorums of before the change."), err
+    assert run(running, *words)[0] == 3
+    running.restart("r3")
+    assert told(running, "change", str(running.document_path))["epoch"] == 6
+    assert run(running, "queue", "jobs", "dequeue")[1] == "1"
+    code, out, _ = run(running, "change", "--abort")
+    assert (code, out) == (0, "No change was under way. Configuration 6 is in force.")
+
+
+def test_what_cannot_change_is_told_before_anything_is_done(running: LocalCluster, tmp_path: Path) -> None:
+    text = running.document_path.read_text()
+    new = tmp_path / "new.toml"
+    for replaced, by, expected in (
+        ('name = "local"', 'name = "other"', "The file is of cluster 'other', and this one is 'local'"),
+        ('id = "r3"', 'id = "r4"', "The file has other members than the cluster (r1, r2, r3)"),
+        ("replica_error_s = 0.0", "replica_error_s = 0.5", "clock cannot change while the cluster runs"),
+    ):
+        assert replaced in text
+        new.write_text(text.replace(replaced, by))
+        code, _, err = run(running, "change", str(new))
+        assert (code, expected in " ".join(err.split())) == (2, True), err
+    wrong: tuple[tuple[tuple[str, ...], str], ...] = (
+        (("change",), "Name the cluster file as it is to be"),
+        (("change", str(new), "--abort"), "Name the cluster file as it is to be"),
+        (("change", "--abort", "--dry-run"), "leave one of them out"),
+        (("choice", "set", "queue/jobs", "Enq=0"), "write CLASS=INITIAL,FINAL with two whole numbers"),
+        (("choice", "set", "queue/jobs", "Take=0,1"), "a queue has no 'Take': use Enq/Ok, Deq/Ok"),
+        (("choice", "set", "jobs", "Enq=0,1"), "'jobs' must start with one of queue, register, dictionary"),
+        (("choice", "set", "queue/jobs", "Enq=0,1", "Deq=1,1"), "Deq/Ok does not meet Deq/Ok"),
+    )
+    for words, expected in wrong:
+        code, _, err = run(running, *words)
+        assert (code, expected in " ".join(err.split())) == (2, True), err
+    for replica in ("r2", "r3"):
+        running.kill(replica)
+    code, _, err = run(running, "choice", "set", "queue/jobs", *EAGER, "--deadline", "1.5")
+    assert (code, "the change has not begun" in err, "Nothing was changed" in err) == (1, True, True), err
+
+
+def test_a_token_needs_the_scopes_admin_and_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tokens = {}
+    for name, scopes in (("own", ("replica",)), ("app", ("write",)), ("ops", ("admin", "write"))):
+        words = [word for scope in scopes for word in ("--scope", scope)]
+        made = quorate("token", "new", *words, "--add", str(tmp_path / "tokens"), "--json")
+        tokens[name] = json.loads(made.stdout)["token"]
+    monkeypatch.setenv("QUORATE_TOKENS_FILE", str(tmp_path / "tokens"))
+    with LocalCluster.create(tmp_path / "cluster", token=tokens["own"]) as cluster:
+        cluster.start()
+        cluster.ready()
+        change = ("choice", "set", "queue/jobs", *EAGER, "--cluster", str(cluster.document_path))
+        refused = quorate(*change, QUORATE_TOKEN=tokens["app"])
+        assert (refused.returncode, "scope admin is needed" in refused.stderr) == (1, True), refused.stderr
+        done = quorate(*change, QUORATE_TOKEN=tokens["ops"])
+        assert done.returncode == 0, done.stderr
+
+
+def test_a_rule_takes_the_place_of_its_own_or_stands_before_the_wider_ones() -> None:
+    document = parse(
+        'name = "c"\n[[replicas]]\nid = "r1"\nurl = "http://127.0.0.1:1"\n'
+        '[[choices]]\nobjects = "queue/a"\ncollect = false\n[[choices]]\nobjects = "queue/*"\n[[choices]]\nobjects = "register/*"\n'
+    )
+    eager = {"Enq/Ok": (0, 1)}
+    assert [rule.objects for rule in with_rule(document, ChoiceRule("queue/b", eager)).choices] == [
+        "queue/a",
+        "queue/b",
+        "queue/*",
+        "register/*",
+    ]
+    assert with_rule(document, ChoiceRule("dictionary/*")).choices[-1].objects == "dictionary/*"
+    kept = with_rule(document, ChoiceRule("queue/a", eager)).choices[0]
+    assert (kept.classes, kept.collect) == (eager, False), "it keeps what is not said of it"
+
+
+def test_systems_are_counted_as_votes_are() -> None:
+    """An enqueue reads nobody, which any number of replicas may miss."""
+    systems = with_rule(THREE, ChoiceRule("queue/jobs", reads="r1*r2 + r2*r3 + r1*r3"))
+    assert list(shifts_between(THREE, systems)) == []
+    chain = with_rule(THREE, ChoiceRule("queue/jobs", reads="r1 + r2 + r3"))
+    assert list(shifts_between(THREE, chain)) == [
+        Shift("queue/jobs", ("Enq/Ok", "Deq/Ok"), 1, 0),
+        Shift("queue/jobs", ("Deq/Empty", "Peek/Ok", "Peek/Empty", "Size/Ok"), 1, 2),
+    ]
+
+
+def test_a_new_document_may_be_the_change(running: LocalCluster) -> None:
+    """Without a difference nothing is done."""
+    assert told(running, "change", str(running.document_path), "--dry-run") == {"shifts": [], "epoch": 0}
+    assert told(running, "change", str(running.document_path))["epoch"] == 0
+    assert read_document(running.document_path).number == 0

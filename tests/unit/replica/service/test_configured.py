@@ -1,0 +1,184 @@
+"""In which configuration a replica is: when it goes on, what it answers then, and where it is after a restart."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from quorate.adts.log import Entry, Value
+from quorate.api_specs.cluster import BadCluster, ChoiceRule, ClusterDocument, ReplicaInfo
+from quorate.api_specs.limits import Limits
+from quorate.api_specs.messages import Append, Batch, Collect, Proposal, Reserve
+from quorate.client_sdk.protocol.configurations import joint, settled
+from quorate.client_sdk.protocol.core.values import Unanswered
+from quorate.replica.data_folder.identity import open_folder
+from quorate.replica.service.configured import WrongCluster
+from quorate.replica.service.member import Member
+from quorate.replica.store.store import StorageFailed, Store
+from quorate.timestamps.timestamp import make
+from tests.support.asking import answer_of
+from tests.unit.replica.conftest import one_replica
+
+FIRST = one_replica()
+BOTH = joint(FIRST, replace(FIRST, choices=(ChoiceRule("register/*", collect=False),)))
+AFTER = settled(BOTH)
+READ = (Collect("register/x"),)
+
+
+@pytest.fixture
+async def member(tmp_path: Path) -> AsyncIterator[Member]:
+    opened = Member(open_folder(tmp_path / "r1", FIRST, "r1"))
+    yield opened
+    await asyncio.to_thread(opened.close)
+
+
+async def restarted(member: Member, file: ClusterDocument = FIRST) -> Member:
+    """The same folder, served anew with this cluster file."""
+    await asyncio.to_thread(member.close)
+    return Member(open_folder(member.folder.path, file, "r1"))
+
+
+def entry(member: Member, number: int = 0) -> Entry:
+    t = make(member.wall_us(), number, "c")
+    return Entry(t, t, Value("1"))
+
+
+async def test_it_takes_messages_of_its_own_configuration_alone(member: Member) -> None:
+    await member.configured.follow(BOTH)
+    stored = Append("register/x", (entry(member),), "first")
+    for document in (FIRST, AFTER):
+        with pytest.raises(WrongCluster, match=f"this replica's has {BOTH.hash}, configuration 1") as refused:
+            await member.answer(Batch(document.hash, (stored,)))
+        assert refused.value.epoch == 1
+    assert (await member.configured.holding("", 9)).objects == (), "nothing was done"
+    await member.answer(Batch(BOTH.hash, (stored,)))
+    assert (await member.configured.holding("", 9)).objects == ("register/x",)
+
+
+async def test_it_goes_on_to_later_configurations_only(member: Member) -> None:
+    heard: list[int] = []
+    member.configured.followers.append(lambda document: heard.append(document.number))
+    for document in (FIRST, AFTER, BOTH, AFTER):
+        await member.configured.follow(document)
+    assert (member.document, heard) == (AFTER, [2])
+
+
+async def test_two_who_tell_it_at_once_have_it_go_on_once_to_each(member: Member) -> None:
+    heard: list[int] = []
+    member.configured.followers.append(lambda document: heard.append(document.number))
+    await asyncio.gather(*map(member.configured.follow, (BOTH, AFTER, BOTH, AFTER)))
+    assert (member.document.number, heard) == (2, [1, 2])
+
+
+async def test_it_is_there_still_after_a_restart_with_the_old_file_and_with_the_new_one(
+    member: Member,
+) -> None:
+    await member.configured.follow(BOTH)
+    await member.configured.follow(AFTER)
+    for file in (FIRST, replace(AFTER, epoch=FIRST.epoch)):
+        again = await restarted(member, file)
+        assert (again.document, again.lost) == (AFTER, None)
+        assert (await answer_of(again, READ)).replies
+        await asyncio.to_thread(again.close)
+
+
+async def test_limits_are_those_of_its_own_file(member: Member) -> None:
+    await member.configured.follow(BOTH)
+    file = replace(FIRST, limits=Limits(batch_items_max=7))
+    again = await restarted(member, file)
+    assert again.document == replace(BOTH, limits=file.limits, old=file)
+    await again.configured.follow(AFTER)
+    assert again.document == replace(AFTER, limits=file.limits)
+    await asyncio.to_thread(again.close)
+
+
+async def test_where_it_cannot_be_noted_it_stays_where_it_is(
+    member: Member, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(store: Store, document: ClusterDocument) -> None:
+        raise StorageFailed("the disk is full", passing=True)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Store, "follow_configuration", full)
+        with pytest.raises(StorageFailed):
+            await member.configured.follow(BOTH)
+    assert member.document == FIRST
+    assert (await answer_of(member, READ)).replies
+    await member.configured.follow(BOTH)
+    assert member.document == BOTH
+
+
+async def test_it_is_noted_before_the_first_answer_under_it(
+    member: Member, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As if the process ended in between."""
+    monkeypatch.setattr(member.configured, "_go_on_to", lambda later, store: None)
+    await member.configured.follow(BOTH)
+    assert member.document == FIRST
+    again = await restarted(member)
+    assert again.document == BOTH
+    await asyncio.to_thread(again.close)
+
+
+async def test_a_new_store_that_has_gone_on_is_new_still(tmp_path: Path) -> None:
+    """It has not voted: the others must note it before it does."""
+    three = replace(
+        FIRST, replicas=tuple(ReplicaInfo(f"r{n}", f"http://127.0.0.1:700{n}") for n in (1, 2, 3))
+    )
+    both = joint(three, replace(three, choices=(ChoiceRule("queue/*", collect=False),)))
+    member = Member(open_folder(tmp_path / "r1", three, "r1"))
+    await member.configured.follow(both)
+    again = await restarted(member, three)
+    assert (again.document, again.is_new, again.is_vouched_for) == (both, True, False)
+    await again.admit()
+    last = await restarted(again, three)
+    assert (last.document, last.is_new) == (both, False)
+    await asyncio.to_thread(last.close)
+
+
+async def test_other_members_are_refused_and_nothing_changes(member: Member) -> None:
+    two = replace(FIRST, replicas=(*FIRST.replicas, ReplicaInfo("r2", "http://127.0.0.1:7002")))
+    with pytest.raises(BadCluster, match="members do not change"):
+        await member.configured.follow(joint(FIRST, two))
+    assert member.document == FIRST
+
+
+async def test_whether_events_are_kept_is_as_the_rules_of_now_have_it(member: Member) -> None:
+    assert not member.configured.keeps_events("register/x")
+    await member.configured.follow(BOTH)
+    assert member.configured.keeps_events("register/x")
+
+
+async def test_keys_of_before_are_those_it_held_when_it_went_on_and_holds_still(member: Member) -> None:
+    def reserve(key: str, number: int) -> Reserve:
+        ballot = make(member.wall_us(), number, "c")
+        return Reserve("queue/q", ballot, (Proposal(key, (replace(entry(member, number), value=None),)),))
+
+    await answer_of(member, [reserve("a", 1), reserve("b", 2)])
+    await member.configured.follow(BOTH)
+    await answer_of(member, [reserve("c", 3), reserve("a", 4)])
+    assert (await member.configured.holding("", 9)).keys == 2, "a, which was touched since, and b"
+    await member.run(lambda store: store.forget_reservations(store.arrival(), 1))
+    assert (await member.configured.holding("", 9)).keys == 1
+    again = await restarted(member)
+    assert (await again.configured.holding("", 9)).keys == 2, "after a restart all count as of before"
+    await asyncio.to_thread(again.close)
+
+
+async def test_objects_are_told_in_pages(member: Member) -> None:
+    names = [f"register/{n}" for n in range(5)]
+    await answer_of(member, [Append(name, (entry(member, n),), "first") for n, name in enumerate(names)])
+    found: list[str] = []
+    while (page := await member.configured.holding(max(found, default=""), 2)).more:
+        found += page.objects
+    assert [*found, *page.objects] == names
+
+
+async def test_a_replica_that_is_further_is_told_of(member: Member) -> None:
+    heard: list[str] = []
+    member.configured.hear_of_later = heard.append
+    for name, epoch in (("same", 0), ("further", 1), ("silent", None)):
+        member.configured.meet(name, Unanswered("no", epoch=epoch))
+    assert heard == ["further"]
