@@ -30,6 +30,7 @@ from .patterns import covers, is_met
 
 CHOICES_MAX: Final = 1000
 TYPES_MAX: Final = 100
+EPOCH_MAX: Final = 1_000_000_000
 _TYPE: Final = re.compile(TYPE_PATTERN)
 _CODE: Final = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*", re.ASCII)
 
@@ -341,6 +342,12 @@ def _in_words(error: msgspec.ValidationError) -> str:
 
 def checked(document: ClusterDocument) -> ClusterDocument:
     """`document` itself when all its parts fit together; else BadCluster."""
+    if not 0 <= document.number <= EPOCH_MAX:
+        raise BadCluster(f"epoch is {document.number}: configurations are counted from 0 to {EPOCH_MAX}")
+    if (former := document.former) is not None:
+        if former.former is not None or former.number + 1 != document.number:
+            raise BadCluster("old: it must be the configuration just before, which changes to none itself")
+        checked(former)
     _check_replicas(document)
     if (problem := document.limits.problem()) is not None:
         raise BadCluster(f"[limits]: {problem}")

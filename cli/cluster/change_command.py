@@ -16,6 +16,8 @@ from ...adts.specification import operation_of
 from ...api_specs.cluster import ClusterDocument
 from ...api_specs.configuration import tolerated
 from ...client_sdk.api.connect import Recipe
+from ...client_sdk.errors import QuorateError
+from ...client_sdk.protocol.configurations import joint
 from ...client_sdk.protocol.core.values import Carry, CompareAndSet, Done, Outcome
 from ...client_sdk.protocol.reconfiguration import Ask, CarryAll, Perform, Steps, Tell, Todo, take_back
 from ...client_sdk.protocol.reconfiguration import change as steps_to
@@ -130,6 +132,8 @@ def _check(now: ClusterDocument, wanted: ClusterDocument) -> None:
             f"The file has other members than the cluster ({', '.join(now.votes)}): in this release rules and votes change while it runs, and members do "
             "not. For a lost disk see `quorate replace`."
         )
+    if now.former is None:
+        joint(now, wanted)  # Raises BadCluster where it cannot follow.
 
 
 def shifts_between(now: ClusterDocument, wanted: ClusterDocument) -> Iterator[Shift]:
@@ -137,8 +141,10 @@ def shifts_between(now: ClusterDocument, wanted: ClusterDocument) -> Iterator[Sh
     before = now if now.former is None else now.former
     patterns = dict.fromkeys(rule.objects for rule in (*wanted.choices, *before.choices))
     for adt in wanted.specifications:
-        own = [each for each in patterns if each.partition("/")[0] == adt]
-        for objects in dict.fromkeys([*own, f"{adt}/*"]):
+        own = [each for each in patterns if each.partition("/")[0] in (adt, "*")]
+        for objects in dict.fromkeys(
+            [*(f"{adt}/{each.partition('/')[2] or '*'}" for each in own), f"{adt}/*"]
+        ):
             yield from _shifts_of(objects, before, wanted)
 
 
@@ -169,15 +175,25 @@ def _driven(cluster: str, steps: Any, deadline_s: float) -> ClusterDocument:
             return await recipe.operate(steps, progress.hear)
 
     try:
-        return asyncio.run(run())
+        document = asyncio.run(run())
     except TimeoutError:
         if progress.has_begun:
             words = f"After {deadline_s:g} s the change is under way: {progress.waits}; {_GO_ON}."
             raise PartlyDone(words) from None
         words = f"After {deadline_s:g} s the change has not begun: {progress.waits}. Nothing was changed."
         raise Failure(words) from None
+    except QuorateError as error:
+        if not progress.has_begun:
+            raise
+        raise PartlyDone(f"The change is under way: {error}; {_GO_ON}.") from None
     except KeyboardInterrupt:
         raise PartlyDone(f"The change may be under way: {_GO_ON}.") from None
+    if progress.behind:
+        say(
+            f"{', '.join(progress.behind)} did not answer: leave its cluster file as it is until it has gone on, which it does by itself once it reaches "
+            "another replica."
+        )
+    return document
 
 
 def _steps(wanted: ClusterDocument, at: ClusterDocument) -> Steps:
@@ -190,10 +206,11 @@ class Progress:
     def __init__(self) -> None:
         self.waits = "no quorum answers"
         """What it waits for."""
+        self.behind: list[str] = []
+        """Replicas that did not go on to the configuration that was told last."""
         self.has_begun = False
         """Whether both may be in force."""
         self._epoch = 0
-        self._is_listed = False
         self._objects = self._done = 0
         self._keys = 0
 
@@ -204,10 +221,11 @@ class Progress:
                 self._told(document, told)
             case Ask(document=document) if document.former is None:
                 self.waits = f"only {', '.join(told) or 'nobody'} answered"
+            case Ask(names=True):
+                self._objects = len({name for each in told.values() for name in each.objects})
+                say(f"{self._objects} object{'s' * (self._objects != 1)} to carry over.")
             case Ask():
-                keys = max((each.keys for each in told.values()), default=0)
-                names = {name for each in told.values() for name in each.objects}
-                self._held(len(names), keys)
+                self._remembered(max((each.keys for each in told.values()), default=0))
             case CarryAll(operations=operations):
                 self._carried(operations, told)
             case Perform(operation=CompareAndSet()):
@@ -215,8 +233,8 @@ class Progress:
 
     def _told(self, document: ClusterDocument, told: dict[str, int]) -> None:
         self.has_begun |= document.former is not None
-        behind = [name for name in document.votes if told.get(name, -1) < document.number]
-        self.waits = f"{', '.join(behind) or 'nobody'} did not go on to configuration {document.number}"
+        self.behind = [name for name in document.votes if told.get(name, -1) < document.number]
+        self.waits = f"{', '.join(self.behind) or 'nobody'} did not go on to configuration {document.number}"
         if document.former is not None and document.number > self._epoch:
             self._epoch = document.number
             say(f"Configuration {document.number}: each quorum is one of before and one of after.")
@@ -232,12 +250,8 @@ class Progress:
         if self._done // TOLD_EVERY > before // TOLD_EVERY:
             say(f"{self._done} of {self._objects} objects carried over.")
 
-    def _held(self, objects: int, keys: int) -> None:
+    def _remembered(self, keys: int) -> None:
         self.waits = f"{keys} idempotency keys of before are not forgotten yet"
-        if not self._is_listed:
-            self._is_listed = True
-            self._objects = objects
-            say(f"{objects} object{'s' * (objects != 1)} to carry over.")
-        elif keys and not self._keys:
+        if keys and not self._keys:
             self._keys = keys
             say(f"Waiting until {keys} idempotency keys of before are forgotten.")

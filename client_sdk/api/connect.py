@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from ...api_specs.cluster import BadCluster as BadDocument
 from ...api_specs.cluster import ClusterDocument, parse
+from ...api_specs.configuration import in_force
 from ...api_specs.tokens import token_problem
 from ..errors import BadCluster, BadInput, QuorateError, Unavailable
 from ..protocol.reconfiguration import Steps
@@ -97,7 +98,11 @@ class Recipe(Struct, frozen=True):
             site=new_site(self.token),
             seed=secrets.randbits(64),
         )
-        driver.following = Following(document.name, transport.configuration, driver.reconfigure)
+        driver.following = Following(
+            document.name,
+            transport.configuration,
+            lambda told: driver.reconfigure(in_force(driver.document, told)),
+        )
         await driver.following.ask(document.votes)
         if self.tracer_provider is not None or self.traces:
             driver.follow(_tracing(self.tracer_provider, self.traces))

@@ -48,9 +48,10 @@ class Tell(Struct, frozen=True):
 
 
 class Ask(Struct, frozen=True):
-    """Ask the members of the configuration what they hold. Answer: `Holding` by replica that answered."""
+    """Ask the members of the configuration what they hold. Answer: `Holding` by replica that answered. Without `names`, those of objects may be left out."""
 
     document: ClusterDocument
+    names: bool = True
 
 
 class Holding(Struct, frozen=True):
@@ -176,10 +177,12 @@ def _carry(names: Collection[str]) -> Steps:
         pause_s = min(2 * pause_s, PAUSE_S_MAX) if left else AGAIN_S
 
 
-def _held(both: ClusterDocument, old: ClusterDocument) -> Generator[Todo, Any, Collection[Holding]]:
+def _held(
+    both: ClusterDocument, old: ClusterDocument, *, names: bool
+) -> Generator[Todo, Any, Collection[Holding]]:
     """What those hold that have left the old configuration: of replicas whom each of its quorums meets."""
     while True:
-        told: Mapping[str, Holding] = yield Ask(both)
+        told: Mapping[str, Holding] = yield Ask(both, names)
         if any(each.epoch > both.number for each in told.values()):
             raise _Overtaken
         held = {replica: each for replica, each in told.items() if each.epoch == both.number}
@@ -189,12 +192,12 @@ def _held(both: ClusterDocument, old: ClusterDocument) -> Generator[Todo, Any, C
 
 
 def _objects(both: ClusterDocument, old: ClusterDocument) -> Generator[Todo, Any, set[str]]:
-    held = yield from _held(both, old)
+    held = yield from _held(both, old, names=True)
     return {name for each in held for name in each.objects}
 
 
 def _has_keys(both: ClusterDocument, old: ClusterDocument) -> Generator[Todo, Any, bool]:
     """Whether what was agreed on under idempotency keys before is remembered still. It is not carried: whoever repeats such an operation under the new
     configuration alone would have it done once more."""
-    held = yield from _held(both, old)
+    held = yield from _held(both, old, names=False)
     return any(each.keys for each in held)

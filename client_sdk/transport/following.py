@@ -16,6 +16,8 @@ from ..protocol.core.values import Unanswered
 FETCH_S: Final = 2.0
 ASK_S: Final = 0.5
 """Where no replica answers, nothing is sent under any configuration anyway."""
+SOON_S: Final = 0.05
+"""After one that brought a configuration: what was sent before is refused still."""
 PAUSE_S: Final = 0.5
 """After a fetch that came to nothing."""
 
@@ -72,6 +74,7 @@ class Following:
             told = await self._fetch(replica, FETCH_S)
             if isinstance(told, ClusterDocument) and told.name == self._name:
                 await self._followed(told)
+                await asyncio.sleep(SOON_S)
                 return
             why = told.detail if isinstance(told, Unanswered) else f"it is of cluster {told.name!r}"
         except BadCluster as error:

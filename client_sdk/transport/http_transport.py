@@ -125,7 +125,9 @@ class HttpTransport(Transport):
             return answer
         served = message(replica, answer, _DECODE_FORWARDED)
         if isinstance(served, Unanswered):
-            return Unanswered(served.detail, refused=served.refused, definite=served.refused)
+            return Unanswered(
+                served.detail, refused=served.refused, definite=served.refused, epoch=served.epoch
+            )
         return served
 
     async def announce(
@@ -152,7 +154,8 @@ class HttpTransport(Transport):
         if answer.status != HTTPStatus.OK:
             return refusal(replica, answer)
         document = _document_in(url + CLUSTER_PATH, answer)
-        check_hosts(url, document, has_token=self._has_token, named=self._base_urls.values())
+        if document.urls.keys() - self._base_urls.keys():  # Those that are known keep their URLs.
+            check_hosts(url, document, has_token=self._has_token, named=self._base_urls.values())
         return document
 
     async def aclose(self) -> None:

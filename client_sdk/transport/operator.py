@@ -93,8 +93,8 @@ class Operator:
             case Tell(document=document):
                 self._driver.reconfigure(document)
                 return await self._of_each(document, partial(self._tell, document))
-            case Ask(document=document):
-                return await self._of_each(document, partial(self._holding, document))
+            case Ask(document=document, names=names):
+                return await self._of_each(document, partial(self._holding, document, names))
             case Wait(seconds=seconds):
                 await asyncio.sleep(seconds * random.uniform(1, 1.5))
                 return None
@@ -105,11 +105,11 @@ class Operator:
     async def _of_each(
         self, document: ClusterDocument, ask: Callable[[str], Awaitable[_Answer | Unanswered]]
     ) -> dict[str, _Answer]:
-        """What members answer, by replica; those that do not are left out."""
+        """What members answer, by replica; those that do not are left out, and those that refuse, unless all do."""
         answers = await asyncio.gather(*(ask(replica) for replica in document.votes))
-        for answer in answers:
-            if isinstance(answer, Unanswered) and answer.refused:
-                raise RefusedByReplicas(answer.detail, definite=True)
+        refused = [answer for answer in answers if isinstance(answer, Unanswered) and answer.refused]
+        if len(refused) == len(answers):
+            raise RefusedByReplicas(refused[0].detail, definite=True)
         told = zip(document.votes, answers, strict=True)
         return {replica: answer for replica, answer in told if not isinstance(answer, Unanswered)}
 
@@ -127,12 +127,12 @@ class Operator:
         told = message(replica, answer, _DECODE_EPOCH) if isinstance(answer, HttpAnswer) else answer
         return told if isinstance(told, Unanswered) else told.epoch
 
-    async def _holding(self, document: ClusterDocument, replica: str) -> Holding | Unanswered:
-        """All pages. They must be of one configuration: an earlier one may have got objects after they were listed."""
+    async def _holding(self, document: ClusterDocument, names: bool, replica: str) -> Holding | Unanswered:
+        """All pages; without `names` the first, with one. They must be of one configuration: an earlier one may have got objects after they were listed."""
         objects: list[str] = []
         epoch: int | None = None
         while True:
-            query = f"?after={quote(objects[-1], safe='')}" if objects else ""
+            query = f"?after={quote(objects[-1], safe='')}" if objects else "" if names else "?limit=1"
             answer = await self._client.request(
                 replica,
                 self._url(document, replica) + query,
@@ -148,5 +148,5 @@ class Operator:
                 return Unanswered(f"{replica}: it went on to another configuration meanwhile")
             epoch = page.epoch
             objects += page.objects
-            if not page.more:
+            if not (page.more and names):
                 return Holding(page.epoch, tuple(objects), page.keys)

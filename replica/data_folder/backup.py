@@ -11,7 +11,7 @@ import os
 import secrets
 import shutil
 from collections.abc import Mapping
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from io import BufferedIOBase
 from pathlib import Path
 from typing import Final
@@ -26,8 +26,8 @@ from ...api_specs.messages import NOT_DECODED
 from ...timestamps.timestamp import Timestamp
 from ..protocol.witness import Witness
 from ..store import statements
-from ..store.configuration import chosen_in
-from ..store.database import Database, Reader, StorageFailed, copy_database, make_private
+from ..store.configuration import in_force_at
+from ..store.database import Database, StorageFailed, copy_database, make_private
 from ..store.integrity import damage_in
 from ..store.records import without_sum
 from ..store.statements import SCHEMA_VERSION
@@ -47,7 +47,6 @@ from .replacement import fill, loses, open_source, with_store
 MANIFEST_FILE: Final = "backup.json"
 MANIFEST_BYTES_MAX: Final = 1024 * 1024
 FORM: Final = 1
-READ_S: Final = 10.0
 _UNFINISHED: Final = DATABASE_FILE + ".new"
 
 
@@ -246,10 +245,15 @@ def _make_all(old: ClusterDocument, new: ClusterDocument, backups: Mapping[str, 
 def sort_backups(document: ClusterDocument, backups: list[Path], *, accept_loss: bool) -> dict[str, Path]:
     """The backups by replica, when they are of this cluster and enough of it. Raises BackupRefused."""
     found: dict[str, Path] = {}
-    latest = document
+    configurations = {document.number: document}
     for backup in backups:
         manifest = read_manifest(backup)
-        then = _in_force_at(document, backup)
+        try:
+            then = in_force_at(document, backup / DATABASE_FILE)
+        except StorageFailed as error:
+            raise BackupRefused(
+                f"{backup} is damaged, or cannot be read: {error}. Use another backup"
+            ) from None
         if manifest.cluster != document.name or manifest.hash != then.hash:
             raise BackupRefused(
                 f"{backup} is of cluster {manifest.cluster!r} with a document of hash {manifest.hash}, and the one given is of "
@@ -260,28 +264,16 @@ def sort_backups(document: ClusterDocument, backups: list[Path], *, accept_loss:
                 f"{backup} and {found[manifest.replica]} are both of {manifest.replica}: give one of each"
             )
         found[manifest.replica] = backup
-        latest = max(latest, then, key=lambda each: each.number)
+        configurations[then.number] = then
     missing = sorted(document.votes.keys() - found.keys())
     if missing and not accept_loss:
-        lost = loses(latest, missing)
+        lost = sorted({each for then in configurations.values() for each in loses(then, missing)})
         told = f", who alone may have held events of {'; '.join(lost)}" if lost else ""
         raise BackupRefused(
             f"there is no backup of {', '.join(missing)}{told}: give one of each replica, or repeat with --accept-loss to go "
             "on without"
         )
     return found
-
-
-def _in_force_at(document: ClusterDocument, backup: Path) -> ClusterDocument:
-    """The document with the configuration that the replica was in."""
-    try:
-        with closing(Reader(backup / DATABASE_FILE, READ_S, is_still=True)) as reader:
-            chosen = chosen_in(reader)
-    except StorageFailed as error:
-        raise BackupRefused(
-            f"{backup / DATABASE_FILE} is damaged, or cannot be read: {error}. Use another backup"
-        ) from None
-    return document if chosen is None else in_force(document, chosen)
 
 
 def _checked(file: Path) -> tuple[Identity, Timestamp, int]:

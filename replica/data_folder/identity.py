@@ -65,18 +65,24 @@ _DECODE: Final = msgspec.json.Decoder(Identity).decode
 class Folder:
     """An open data folder, locked for this process until `close`.
 
-    `document` is the cluster's, with the configuration that the store notes where that was chosen while the cluster ran. `lost` is None, or the sentence that says why this replica must not vote; then there is no database, unless it voted under
+    `file` is the cluster file, `chosen` the configuration that the store notes where that was chosen while the cluster ran. `lost` is None, or the sentence that says why this replica must not vote; then there is no database, unless it voted under
     another configuration (`is_other`). `is_new`: its store has never voted.
     """
 
     path: Path
     lock: int | None
-    document: ClusterDocument
+    file: ClusterDocument
     identity: Identity
     database: Database | None
     lost: str | None = None
     is_new: bool = False
+    chosen: ClusterDocument | None = None
     incarnation: str = field(init=False, default_factory=lambda: secrets.token_hex(8))
+
+    @property
+    def document(self) -> ClusterDocument:
+        """The cluster file, with the configuration that was in force when the folder was opened."""
+        return self.file if self.chosen is None else in_force(self.file, self.chosen)
 
     @property
     def is_other(self) -> bool:
@@ -304,10 +310,9 @@ def _opened(
         with contextlib.suppress(StorageFailed):
             opened.close()
         raise
-    if chosen is not None:
-        document = in_force(document, chosen)
-    lost = None if noted is None else refusal(noted, document, replica.id)
-    return Folder(path, lock, document, identity, opened, lost, is_new=noted is None)
+    folder = Folder(path, lock, document, identity, opened, is_new=noted is None, chosen=chosen)
+    folder.lost = None if noted is None else refusal(noted, folder.document, replica.id)
+    return folder
 
 
 def _lost(path: Path, identity: Identity) -> str:

@@ -12,6 +12,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from ...adts.types.catalogue import adt_of
@@ -40,7 +41,11 @@ PAGE: Final = 1000
 
 
 def loses(document: ClusterDocument, lost: Collection[str]) -> list[str]:
-    """The event classes of which lost replicas alone may have been a final quorum, with their objects."""
+    """The event classes of which lost replicas alone may have been a final quorum, with their objects. While the cluster changes, under the
+    configuration before, under which may have been acknowledged what is not carried yet, or under the one to come."""
+    if document.former is not None:
+        alone = replace(document, old=UNSET)
+        return sorted({*loses(document.former, lost), *loses(alone, lost)})
     found = [
         f"Enq/Ok of {rule.objects} (kept by one replica's outbox until it is relayed)"
         for rule in document.choices

@@ -21,12 +21,13 @@ import uvicorn
 from msgspec import Struct
 
 from ...api_specs.cluster import ClusterDocument
+from ...api_specs.configuration import configuration_of, difference
 from ...api_specs.limits import ADDRESS_SHARE_MAX, CONNECTIONS_MAX, IDLE_S_MAX, Capacity
 from ...client_sdk.api.connect import is_url
 from ...client_sdk.errors import BadInput
 from ...client_sdk.transport.tls import SYSTEM_TRUST, ClientTls
 from ..access.token_list import Access, nobody_asked
-from ..data_folder.identity import open_folder
+from ..data_folder.identity import Folder, open_folder
 from ..http.connections import Bounds
 from ..http.host_header import AllowedHosts, is_loopback
 from ..http.tls.context import BadTls, ServerContext, ServerTls
@@ -107,6 +108,7 @@ def serve(
         raise
     if opened.lost is not None:
         _log.error("%s", opened.lost)
+    _tell_configuration(opened)
     _prepare_process()
     if settings.clock_offset_s:
         _log.warning("the clock is wrong by %+g s, as was asked for", settings.clock_offset_s)
@@ -140,6 +142,17 @@ def serve(
             member.traces.close()
     audit("stop", **facts)
     _log.info("replica %s has stopped", replica_id)
+
+
+def _tell_configuration(opened: Folder) -> None:
+    """Where it was chosen while the cluster ran: what the file says of members, votes and rules does not count."""
+    if opened.chosen is None:
+        return
+    _log.info("configuration %d is in force, chosen while the cluster ran", opened.chosen.number)
+    if found := difference(configuration_of(opened.document), configuration_of(opened.file)):
+        _log.warning(
+            "the cluster file differs from it, which does not count (`quorate change` changes it): %s", found
+        )
 
 
 def _prepare_process() -> None:

@@ -60,6 +60,9 @@ class Configured:
         """They hear on the event loop of each configuration that it goes on to."""
         self.hear_of_later: Callable[[str], None] = lambda _: None
         """Hears of other replicas that are in a later configuration."""
+        self._latest_heard_of = 0
+        self._told = document.number
+        """Which one followers heard of last."""
         self._run: Final = run
         self._turn: Final = asyncio.Lock()
         self._keys_before = frozenset[bytes]()
@@ -77,19 +80,34 @@ class Configured:
     async def follow(self, told: ClusterDocument) -> None:
         """The cluster has chosen this configuration, or a later one. Where it is later than the replica's, that is in it from now on, durably.
         Raises BadCluster, and as `Member.run` does."""
+        self._check_told(told)
         later = in_force(self.document, told)
-        if later.votes.keys() != self.document.votes.keys():
+        async with self._turn:
+            try:
+                if later.number > self.document.number:
+                    await self._run(lambda store: store.follow_configuration(later))
+                    await self._run(partial(self._go_on_to, later))
+                    audit("configuration", epoch=later.number, hash=later.hash)
+            finally:  # It may have gone on though other work of that transaction failed, or nobody waits for it any more.
+                if self.document.number > self._told:
+                    self._told = self.document.number
+                    for hear in self.followers:
+                        hear(self.document)
+
+    def _check_told(self, told: ClusterDocument) -> None:
+        if told.name != self.document.name:
+            raise BadCluster(f"it is of cluster {told.name!r}, and this replica of {self.document.name!r}")
+        stores = {replica.id: replica.store for replica in self.document.replicas}
+        if told.votes.keys() != stores.keys():
             raise BadCluster(
                 "members do not change while the cluster runs in this release: rules and votes do"
             )
-        async with self._turn:
-            if later.number <= self.document.number:
-                return
-            await self._run(lambda store: store.follow_configuration(later))
-            await self._run(partial(self._go_on_to, later))
-            audit("configuration", epoch=later.number, hash=later.hash)
-            for hear in self.followers:
-                hear(later)
+        for replica in told.replicas:
+            if replica.store != stores[replica.id]:
+                raise BadCluster(
+                    f"it names store {replica.store!r} of replica {replica.id}, and this replica's cluster file {stores[replica.id]!r}: give all "
+                    "replicas the same file, or this is another cluster"
+                )
 
     def _go_on_to(self, later: ClusterDocument, store: Store) -> None:
         self.document = later
@@ -99,7 +117,13 @@ class Configured:
     def meet(self, other: str, answer: object) -> None:
         """Another replica answered: where it is in a later configuration, that is fetched and followed."""
         if isinstance(answer, Unanswered) and (answer.epoch or 0) > self.document.number:
+            self._latest_heard_of = max(self._latest_heard_of, answer.epoch or 0)
             self.hear_of_later(other)
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether another replica was heard to be in a later configuration."""
+        return self._latest_heard_of > self.document.number
 
     async def holding(self, after: str, limit: int) -> Held:
         """In which configuration it is, and what it holds, as is on disk: names of objects above `after`, in order. Raises as `Member.run` does."""

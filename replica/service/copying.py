@@ -13,10 +13,12 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ...api_specs.limits import BACKUP_S_MAX, BACKUPS_SENT_MAX
 from ..data_folder.backup import Taken, sum_of
 from ..data_folder.identity import COPY_FILE, DATABASE_FILE
+from ..store.configuration import in_force_at
 from ..store.database import CopyStopped, copy_database
 from ..store.group_commit import Overloaded
 from .member import Member
@@ -64,8 +66,7 @@ class Copies:
         if sum(not file.closed for file in self._sent) >= BACKUPS_SENT_MAX:
             raise Overloaded(f"{BACKUPS_SENT_MAX} backups of this replica are being sent already")
         self._is_busy = True
-        hash, incarnation = self._member.document.hash, self._member.folder.incarnation
-        taken = Taken(hash, self._member.wall_us(), incarnation)
+        taken = Taken("", self._member.wall_us(), self._member.folder.incarnation)
         loop = asyncio.get_running_loop()
         making = loop.run_in_executor(None, self._run, self._member.folder.path, taken)
         try:
@@ -94,6 +95,7 @@ class Copies:
         late_s = time.monotonic() + BACKUP_S_MAX
         try:
             copy_database(source, target, lambda: not self._is_over.is_set() and time.monotonic() < late_s)
+            taken = replace(taken, hash=in_force_at(self._member.folder.file, target).hash)
             file = target.open("rb")
         except CopyStopped:
             why = "the replica is stopping" if self._is_over.is_set() else f"it takes over {BACKUP_S_MAX:g} s"

@@ -5,12 +5,15 @@ Owns the choice between the two. Everything else of a front end is the SDK's.
 
 import asyncio
 import secrets
+from functools import partial
 from typing import Final
 
 from ...api_specs.checking import BadBatch, Checked, check_batch
+from ...api_specs.cluster import BadCluster as BadDocument
 from ...api_specs.cluster import ClusterDocument
 from ...api_specs.messages import Batch, BatchReply
 from ...api_specs.weights import carried_bytes
+from ...client_sdk.errors import BadCluster
 from ...client_sdk.protocol.core.values import Unanswered
 from ...client_sdk.transport.driver import Driver, new_site
 from ...client_sdk.transport.following import Following
@@ -83,12 +86,20 @@ def embedded_front_end(member: Member, token: str | None, tls: ClientTls = SYSTE
         own=member.id,
         clock=member,
     )
-    driver.following = Following(member.document.name, others.configuration, member.configured.follow)
+    driver.following = Following(member.document.name, others.configuration, partial(_follow, member))
     member.configured.hear_of_later = driver.following.hear
     member.configured.followers.append(driver.reconfigure)
     if member.traces is not None:
         driver.follow(member.traces.operations())
     return driver
+
+
+async def _follow(member: Member, told: ClusterDocument) -> None:
+    """Raises BadCluster where the replica cannot go on to it now."""
+    try:
+        await member.configured.follow(told)
+    except (BadDocument, StoreLost, Overloaded, StorageFailed) as error:
+        raise BadCluster(str(error)) from None
 
 
 def to_others(member: Member, token: str | None, tls: ClientTls = SYSTEM_TRUST) -> HttpTransport:

@@ -4,6 +4,8 @@ A quorum of another configuration need not meet those that stored what was ackno
 its first vote, and votes under no other, unless the cluster chose a later one while it ran: then it notes that one whole. Must not know who asks.
 """
 
+from contextlib import closing
+from pathlib import Path
 from typing import Final
 
 import msgspec
@@ -13,6 +15,7 @@ from ...api_specs.configuration import (
     Configuration,
     configuration_of,
     difference,
+    in_force,
     read_configuration,
     types_in,
 )
@@ -23,6 +26,7 @@ from .records import damaged, with_sum, without_sum
 _WHAT: Final = "the configuration that it voted under"
 _VOTED_UNDER: Final = 1
 _CHOSEN: Final = 2
+READ_S: Final = 10.0
 
 
 def noted_in(database: Database) -> Configuration | None:
@@ -41,6 +45,13 @@ def chosen_in(database: Database | Reader) -> ClusterDocument | None:
         return None if text is None else from_json(msgspec.json.decode(text))
     except (msgspec.DecodeError, BadCluster):
         raise damaged(_WHAT) from None
+
+
+def in_force_at(file: ClusterDocument, copy: Path) -> ClusterDocument:
+    """The cluster file with the configuration that a database notes which nobody writes. Raises StorageFailed."""
+    with closing(Reader(copy, READ_S, is_still=True)) as reader:
+        chosen = chosen_in(reader)
+    return file if chosen is None else in_force(file, chosen)
 
 
 def note(database: Database, document: ClusterDocument) -> None:
@@ -79,7 +90,8 @@ def refusal(noted: Configuration, document: ClusterDocument, replica_id: str) ->
     return (
         f"replica {replica_id} has voted under other members or quorum choices, and does not vote under those of this cluster "
         f"document: {found}. Put these lines back as they were, in every copy of the document, and start again: quorums of "
-        "the new ones may miss what was acknowledged. Rules and votes change while the cluster runs: `quorate change`"
+        "the new ones may miss what was acknowledged. Rules and votes change while the cluster runs, by `quorate change`; if that was done "
+        "while this replica was down, start it once with the file of before: it goes on by itself"
     )
 
 

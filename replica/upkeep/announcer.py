@@ -96,10 +96,11 @@ class Watch(Background):
             pause_s = min(2 * pause_s, ASK_S)
 
     async def _ask_briefly(self) -> None:
-        """Until all have answered, for at most ASK_S: one that is down must not keep another from coming back."""
+        """Until all have answered, for at most ASK_S: one that is down must not keep another from coming back. One that is in a later configuration
+        is not down: it answers once this one is there, too, and before that nobody has vouched for the store."""
         waiting, late_s = set(self._names), time.monotonic() + ASK_S
-        while waiting and time.monotonic() < late_s:
-            waiting -= await self._heard(waiting, late_s - time.monotonic())
+        while waiting and (time.monotonic() < late_s or self._member.configured.is_behind):
+            waiting -= await self._heard(waiting, max(RETRY_S, late_s - time.monotonic()))
             if waiting:
                 await asyncio.sleep(RETRY_S)
         if waiting:

@@ -56,6 +56,9 @@ class CatchingUp(Background):
         self._progress: Final[dict[str, tuple[str, Progress]]] = {}
         """By other replica: the store that was looked at, and how far."""
 
+        self._epochs: Final[dict[str, int]] = {}
+        """By other replica: in which configuration the pass under way was begun."""
+
     def start(self) -> None:
         """Begin, on the running event loop."""
         for name in self._member.lags:
@@ -79,6 +82,7 @@ class CatchingUp(Background):
 
     async def _pass(self, other: str) -> None:
         """Look at all changes of the other replica up to those that were the latest a pass ago."""
+        self._epochs[other] = self._member.document.number
         await self._member.run(lambda store: self._resume(store, other))
         self._progress[other][1].begin()
         while True:
@@ -114,6 +118,8 @@ class CatchingUp(Background):
         there, progress = self._progress[other]
 
         def work(store: Store) -> tuple[Progress, list[Lack]]:
+            if self._member.document.number != self._epochs[other]:
+                raise Silent  # It was asked for in an earlier configuration, of which nothing is taken in any more.
             copy = progress.copy()
             return copy, step(copy, log=store)
 

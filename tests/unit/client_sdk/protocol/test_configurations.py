@@ -7,6 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from quorate.api_specs.cluster import (
+    EPOCH_MAX,
     BadCluster,
     ChoiceRule,
     ClusterDocument,
@@ -123,3 +124,19 @@ def test_a_cluster_file_does_not_say_where_in_the_chain_it_stands() -> None:
     text = 'name = "c"\nretired = ["r9"]\n[[replicas]]\nid = "r1"\nurl = "http://r1:1"\n'
     with pytest.raises(BadCluster, match="retired"):
         parse(text)
+
+
+@pytest.mark.parametrize(
+    ("told", "words"),
+    [
+        (replace(BOTH, epoch=3), "old: it must be the configuration just before"),
+        (replace(BOTH, epoch=2, old=BOTH), "old: it must be the configuration just before"),
+        (replace(BOTH, epoch=-1), "counted from 0"),
+        (replace(BOTH, epoch=EPOCH_MAX + 1), "counted from 0"),
+        (replace(BOTH, old=replace(OLD, choices=(ChoiceRule("queue/*", {"Enq/Ok": (9, 9)}),))), "queue/*"),
+    ],
+)
+def test_what_is_told_is_checked_with_what_it_changes_from(told: ClusterDocument, words: str) -> None:
+    with pytest.raises(BadCluster) as refused:
+        from_json(msgspec.json.decode(msgspec.json.encode(told)))
+    assert words in str(refused.value)

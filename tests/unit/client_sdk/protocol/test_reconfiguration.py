@@ -89,7 +89,7 @@ def test_a_change_chooses_both_tells_carries_and_chooses_the_new_alone() -> None
     assert operator.answer({"r1": holding("queue/b"), "r3": holding("queue/a")}) == CarryAll(
         (Carry("queue/a"), Carry("queue/b"))
     )
-    assert operator.answer([CARRIED, CARRIED]) == Ask(BOTH)
+    assert operator.answer([CARRIED, CARRIED]) == Ask(BOTH, names=False)
     told = operator.answer({"r1": holding(), "r2": holding()})
     assert told == Perform(CompareAndSet(CONFIGURATION, text(BOTH), text(AFTER)))
     operator.answer(SWAPPED)
@@ -133,16 +133,16 @@ def test_what_could_not_be_carried_is_tried_again_behind_the_others() -> None:
     assert isinstance(longer, Wait)
     assert longer.seconds > waits.seconds
     assert operator.answer(None) == CarryAll((Carry(names[1]),))
-    assert operator.answer([CARRIED]) == Ask(BOTH)
+    assert operator.answer([CARRIED]) == Ask(BOTH, names=False)
 
 
 def test_the_new_one_waits_until_keys_of_before_are_forgotten() -> None:
     operator = Change()
     operator.begin()
     operator.answer({"r1": 1, "r2": 1})
-    assert operator.answer({"r1": holding(), "r2": holding()}) == Ask(BOTH)
+    assert operator.answer({"r1": holding(), "r2": holding()}) == Ask(BOTH, names=False)
     assert isinstance(operator.answer({"r1": holding(keys=1), "r2": holding()}), Wait)
-    assert operator.answer(None) == Ask(BOTH)
+    assert operator.answer(None) == Ask(BOTH, names=False)
     following = operator.answer({"r1": holding(), "r2": holding()})
     assert following == Perform(CompareAndSet(CONFIGURATION, text(BOTH), text(AFTER)))
 

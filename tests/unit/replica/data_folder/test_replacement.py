@@ -314,3 +314,12 @@ def test_what_is_lost_is_told_by_the_configuration_in_force(three: Path) -> None
         "Enq/Ok of queue/* (final quorum 1)",
     ]
     assert loses(in_force_in(document(), {"r1": three / "r1"}), ["r3"]) == []
+
+
+def test_in_the_middle_of_a_change_all_is_told_that_either_side_may_have_lost() -> None:
+    """What one replica alone had acknowledged before may not be carried over yet; and another one may be further already."""
+    eager, majorities = document(enq_final=1), document()
+    lost = loses(eager, ["r3"])
+    assert lost == ["Deq/Ok of queue/* (final quorum 1)", "Enq/Ok of queue/* (final quorum 1)"]
+    for both in (joint(eager, majorities), joint(majorities, eager)):
+        assert loses(both, ["r3"]) == lost

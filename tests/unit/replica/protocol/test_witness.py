@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from quorate.adts.log import Entry, Value
-from quorate.api_specs.cluster import ClusterDocument, ReplicaInfo
+from quorate.api_specs.cluster import ChoiceRule, ClusterDocument, ReplicaInfo
 from quorate.api_specs.messages import Announcement, Append, Testimony
+from quorate.client_sdk.protocol.configurations import joint
 from quorate.client_sdk.protocol.core.values import Unanswered
 from quorate.replica.data_folder.identity import Folder, open_folder
 from quorate.replica.protocol.witness import Witness, contradiction, seen
@@ -335,3 +336,40 @@ async def test_nothing_is_told_twice(tmp_path: Path) -> None:
     assert sorted(others.asked) == ["r2", "r3"]
     for each in (r1, r2, r3):
         each.close()
+
+
+class Further:
+    """Another replica that is in a later configuration: it testifies to those alone who are there, too."""
+
+    def __init__(self, document: ClusterDocument) -> None:
+        self.document = document
+        self.asked = 0
+
+    async def announce(self, replica: str, told: Announcement, timeout_s: float) -> Testimony | Unanswered:
+        del replica, timeout_s
+        self.asked += 1
+        if told.cluster != self.document.hash:
+            return Unanswered("it is further", refused=True, epoch=self.document.number)
+        return Testimony("a", LATE)
+
+    async def aclose(self) -> None:
+        """Nothing to give up."""
+
+
+async def test_a_store_is_not_vouched_for_while_another_replica_is_in_a_later_configuration(
+    tmp_path: Path,
+) -> None:
+    """It may be an older copy, which would answer those who slept through the change, as it did before."""
+    own = member(open_folder(tmp_path / "r1", DOCUMENT, "r1"), "r1")
+    changed = replace(DOCUMENT, choices=(ChoiceRule("queue/*", collect=False),))
+    further, heard = Further(joint(DOCUMENT, changed)), asyncio.Event()
+    own.configured.hear_of_later = lambda _: heard.set()
+    asking = asyncio.create_task(Watch(own, further)._ask())
+    await heard.wait()
+    while further.asked < 12:  # Far longer than a replica that is down is waited for.
+        await asyncio.sleep(watch_module.ASK_S)
+    assert not own.is_vouched_for
+    await own.configured.follow(further.document)
+    await asking
+    assert own.is_vouched_for
+    await asyncio.to_thread(own.close)

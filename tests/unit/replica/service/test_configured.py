@@ -182,3 +182,32 @@ async def test_a_replica_that_is_further_is_told_of(member: Member) -> None:
     for name, epoch in (("same", 0), ("further", 1), ("silent", None)):
         member.configured.meet(name, Unanswered("no", epoch=epoch))
     assert heard == ["further"]
+
+
+async def test_what_is_of_another_cluster_is_refused_though_its_members_have_the_same_names(
+    member: Member,
+) -> None:
+    for other, words in (
+        (replace(BOTH, name="other"), "it is of cluster 'other', and this replica of 'test'"),
+        (replace(BOTH, replicas=(replace(FIRST.replicas[0], store="another"),)), "it names store 'another'"),
+    ):
+        with pytest.raises(BadCluster, match=words):
+            await member.configured.follow(other)
+    assert member.document == FIRST
+
+
+async def test_followers_hear_of_it_though_other_work_of_its_transaction_failed(
+    member: Member, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heard: list[int] = []
+    member.configured.followers.append(lambda document: heard.append(document.number))
+    goes_on = member.configured._go_on_to
+
+    def fails(later: ClusterDocument, store: Store) -> None:
+        goes_on(later, store)
+        raise StorageFailed("the disk is full", passing=True)
+
+    monkeypatch.setattr(member.configured, "_go_on_to", fails)
+    with pytest.raises(StorageFailed):
+        await member.configured.follow(BOTH)
+    assert (member.document, heard) == (BOTH, [1])

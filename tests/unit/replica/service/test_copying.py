@@ -7,10 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from quorate.adts.log import Entry, Value
+from quorate.api_specs.cluster import ChoiceRule
 from quorate.api_specs.limits import BACKUPS_SENT_MAX
 from quorate.api_specs.messages import Append
+from quorate.client_sdk.protocol.configurations import joint
 from quorate.replica.data_folder.identity import COPY_FILE, identity_in, open_folder
 from quorate.replica.service import copying
 from quorate.replica.service.copying import Copies, NoRoom
@@ -128,3 +131,22 @@ async def test_copy_that_a_killed_process_left_is_removed(member: Member) -> Non
     left.write_bytes(b"half")
     (await Copies(member).take()).file.close()
     assert not left.exists()
+
+
+async def test_a_copy_names_the_configuration_that_is_in_it(
+    member: Member, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The replica may go on to another one just after it was asked for the copy."""
+    both = joint(member.document, replace(member.document, choices=(ChoiceRule("queue/*", collect=False),)))
+    before = await Copies(member).take()
+    loop, copy_database = asyncio.get_running_loop(), database.copy_database
+
+    def late(*arguments: Any) -> None:
+        asyncio.run_coroutine_threadsafe(member.configured.follow(both), loop).result()
+        copy_database(*arguments)
+
+    monkeypatch.setattr(copying, "copy_database", late)
+    after = await Copies(member).take()
+    assert (before.taken.hash, after.taken.hash) == (one_replica().hash, both.hash)
+    for copy in (before, after):
+        copy.file.close()

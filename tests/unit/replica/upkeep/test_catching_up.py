@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from quorate.adts.log import Entry, Summary, Value
-from quorate.api_specs.cluster import ClusterDocument, ReplicaInfo
+from quorate.api_specs.cluster import ChoiceRule, ClusterDocument, ReplicaInfo
 from quorate.api_specs.limits import Capacity
 from quorate.api_specs.messages import (
     Append,
@@ -24,6 +25,7 @@ from quorate.api_specs.messages import (
     Collect,
     Commit,
 )
+from quorate.client_sdk.protocol.configurations import joint
 from quorate.client_sdk.protocol.core.values import Done, Failed, Outcome, ReadRepair, Unanswered
 from quorate.replica.data_folder.identity import open_folder
 from quorate.replica.protocol import catch_up
@@ -32,6 +34,7 @@ from quorate.replica.protocol.log import Log
 from quorate.replica.service.member import Member
 from quorate.replica.store.store import StorageFailed, Store
 from quorate.replica.upkeep import catching_up
+from quorate.replica.upkeep.background import Silent
 from quorate.replica.upkeep.catching_up import CatchingUp
 from quorate.timestamps.clock import Now
 from quorate.timestamps.timestamp import Timestamp, make
@@ -545,3 +548,21 @@ async def test_an_answer_that_came_too_late_is_not_repaired_by(
     await following._pass("r2")
     assert len(to.asked) == 3, "the changes, and the entry twice"
     assert len(repairs.asked) == 1
+
+
+async def test_what_was_asked_for_in_an_earlier_configuration_is_not_taken_in(members: list[Member]) -> None:
+    """The answer came before the replica went on, and its turn at the store after that."""
+    both = joint(DOCUMENT, replace(DOCUMENT, choices=(ChoiceRule("register/*", collect=False),)))
+
+    class GoesOn(To):
+        async def exchange(self, _replica: str, batch: Batch, _timeout_s: float) -> BatchReply | Unanswered:
+            answer = await super().exchange(_replica, batch, _timeout_s)
+            if isinstance(batch.requests[0], Collect):
+                await members[0].configured.follow(both)
+            return answer
+
+    following = CatchingUp(members[0], GoesOn(members[1]), NOBODY)
+    await following._pass("r2")  # What is older than this is looked at by the next.
+    with pytest.raises(Silent):
+        await following._pass("r2")
+    assert (await members[0].configured.holding("", 9)).objects == ()
