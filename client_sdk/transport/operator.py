@@ -26,6 +26,8 @@ from .tls import SYSTEM_TRUST, ClientTls
 CONFIGURATION_PATH: Final = "/v1/admin/configuration"
 ANSWER_S: Final = 2.0
 """How long replicas have to answer."""
+GRACE_S: Final = 0.3
+"""From when both are in force: operations that were sent before go on under both. One that outlasts a whole change may have to be decided."""
 PAGE_BYTES_MAX: Final = 8 * 1024 * 1024
 
 _Answer = TypeVar("_Answer")
@@ -67,6 +69,8 @@ class Operator:
         self._client: Final[HttpClient] = quick_client(token, tls)
         self._urls: Final = dict(urls or {})
         self._hear: Final = hear
+        self._both = 0
+        """The last configuration that was told in which two are in force."""
 
     async def run(self, steps: Steps) -> ClusterDocument:
         """Do them all: the configuration that is in force then. Raises RefusedByReplicas where the token does not allow it, and what steps raise."""
@@ -92,7 +96,11 @@ class Operator:
                 return await asyncio.gather(*map(self._run, operations))
             case Tell(document=document):
                 self._driver.reconfigure(document)
-                return await self._of_each(document, partial(self._tell, document))
+                told = await self._of_each(document, partial(self._tell, document))
+                if document.former is not None and document.number > self._both:
+                    self._both = document.number
+                    await asyncio.sleep(GRACE_S)
+                return told
             case Ask(document=document, names=names):
                 return await self._of_each(document, partial(self._holding, document, names))
             case Wait(seconds=seconds):

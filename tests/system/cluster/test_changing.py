@@ -6,21 +6,24 @@ SIGKILL and started again. The operator is killed, too: whoever repeats the comm
 
 import asyncio
 import itertools
+import time
+from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Final
 
 import httpx
 from msgspec.structs import replace
 
-from quorate.api_specs.cluster import ChoiceRule, ClusterDocument, checked
+from quorate.api_specs.cluster import ChoiceRule, ClusterDocument, checked, parse
 from quorate.cli.cluster.local_cluster import LocalCluster
-from quorate.client_sdk import connect_async
+from quorate.client_sdk import connect, connect_async
 from quorate.client_sdk.api.connect import Recipe
 from quorate.client_sdk.api.history import History
 from quorate.client_sdk.protocol.reconfiguration import Steps, change
-from tests.system.harness import WAIT_S, Clusters
+from tests.system.harness import WAIT_S, Clusters, until_now
 from tests.system.histories import Told
 from tests.system.load import DEADLINE_S, MAJORITIES, Load, goes_on, last_look
+from tests.unit.cli.conftest import quorate
 
 FRONT_ENDS: Final = 3
 CHANGES: Final = 20
@@ -89,7 +92,9 @@ async def _changes(cluster: LocalCluster, load: Load) -> None:
     load.is_over = True
 
 
-async def _run(clusters: Clusters, cluster: LocalCluster) -> None:
+async def _run(
+    clusters: Clusters, cluster: LocalCluster, changes: Callable[[Load], Coroutine[object, object, None]]
+) -> None:
     load = Load(deadline_s=DEADLINE_S)
     connected = [
         await connect_async(cluster.document, deadline_s=DEADLINE_S, history=History(clusters.history))
@@ -100,8 +105,8 @@ async def _run(clusters: Clusters, cluster: LocalCluster) -> None:
             for client in connected:
                 for worker in load.workers(client):
                     group.create_task(worker)
-            group.create_task(_changes(cluster, load))
-        assert {client.document.number for client in connected} == {2 * CHANGES}
+            group.create_task(changes(load))
+        assert len({client.document.number for client in connected}) == 1
     finally:
         for client in connected:
             await client.aclose()
@@ -111,7 +116,76 @@ async def _run(clusters: Clusters, cluster: LocalCluster) -> None:
 
 def test_twenty_changes_in_a_row_under_load_lose_and_double_nothing(clusters: Clusters) -> None:
     cluster = clusters.start()
-    asyncio.run(_run(clusters, cluster))
+    asyncio.run(_run(clusters, cluster, lambda load: _changes(cluster, load)))
     told = Told(clusters.history)
     print({name: dict(ends) for name, ends in told.ends.items()})
     assert told.check(search=MAJORITIES) == 0, "a search was given up"
+
+
+KILLS: Final = 14
+
+
+async def _operated(cluster: LocalCluster, file: Path, limit_s: float) -> float:
+    """An operator in a process of his own, killed after so many seconds: how long he took."""
+    began_s = time.monotonic()
+    operator = await asyncio.create_subprocess_exec(
+        *LocalCluster.PROGRAM, "change", str(file), "--cluster", str(cluster.document_path)
+    )
+    try:
+        async with asyncio.timeout(limit_s):
+            await operator.wait()
+    except TimeoutError:
+        operator.kill()
+        await operator.wait()
+    return time.monotonic() - began_s
+
+
+async def _operators_die(cluster: LocalCluster, load: Load, files: Sequence[Path]) -> None:
+    """Two operators want different things, and are killed, each time a little later."""
+    whole_s = await _operated(cluster, files[0], WAIT_S)
+    for kill, file in zip(range(KILLS), itertools.cycle(reversed(files)), strict=False):
+        await _operated(cluster, file, whole_s * (0.3 + 0.7 * kill / KILLS))
+        await goes_on(load, MAJORITIES, "after an operator was killed")
+    assert max(epochs(cluster).values()) > 2, "none of them came far enough"
+    both = [_changed(cluster, parse(file.read_text())) for file in files]
+    ends = await asyncio.gather(*both)
+    await goes_on(load, MAJORITIES, "after two operators at once")
+    last = await _changed(cluster, cluster.document)
+    assert last.number > max(each.number for each in ends)
+    load.is_over = True
+
+
+def test_operators_who_are_killed_and_who_want_different_things_lose_nothing(
+    clusters: Clusters, tmp_path: Path
+) -> None:
+    cluster = clusters.start()
+    eager = '[[choices]]\nobjects = "queue/jobs"\n[choices.classes]\n"Enq/Ok" = [0, 1]\n"Deq/Ok" = [3, 1]\n'
+    files = [
+        toml(cluster.document, tmp_path / "eager.toml", eager),
+        toml(cluster.document, tmp_path / "plain.toml"),
+    ]
+    asyncio.run(_run(clusters, cluster, lambda load: _operators_die(cluster, load, files)))
+    told = Told(clusters.history)
+    print({name: dict(ends) for name, ends in told.ends.items()})
+    assert told.check(search=MAJORITIES) == 0, "a search was given up"
+    assert len(set(epochs(cluster).values())) == 1
+
+
+def test_a_replica_that_slept_through_two_changes_goes_on_by_itself(clusters: Clusters) -> None:
+    cluster = clusters.start()
+    first = cluster.document
+    cluster.kill("r3")
+    for wanted in (with_votes(first, r1=3, r2=2, r3=2), first):
+        asyncio.run(_changed(cluster, wanted))
+    assert epochs(cluster) == {"r1": 4, "r2": 4}
+    with connect(first) as client:
+        client.queue("jobs").enqueue("while r3 was down")
+    cluster.restart("r3")
+    until_now(lambda: epochs(cluster).get("r3") == 4, "r3 goes on")
+    cluster.kill("r2")
+    with connect(first, deadline_s=DEADLINE_S) as client:
+        assert client.document.number == 4
+        assert client.queue("jobs").dequeue() == "while r3 was down"
+    cluster.restart("r2")
+    cluster.ready()
+    assert quorate("doctor", "--cluster", str(cluster.document_path)).returncode == 0
