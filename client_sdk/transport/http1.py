@@ -344,6 +344,8 @@ def _place(credentials: str, method: str, url: str, media_type: str) -> _Place:
     shown = f"[{host}]" if ":" in host else host
     port = (443 if is_tls else 80) if parts.port is None else parts.port
     path = quote(parts.path, safe=_PATH_SAFE) or "/"
+    if parts.query:
+        path += "?" + quote(parts.query, safe=_PATH_SAFE + "?")
     head = (
         f"{method} {path} HTTP/1.1\r\nHost: {shown}:{port}\r\nAccept: {media_type}\r\nAccept-Encoding: identity\r\n"
         f"{credentials}"

@@ -9,6 +9,7 @@ import uvloop
 
 from quorate.client_sdk.protocol.core.values import Unanswered
 from quorate.client_sdk.transport.http1 import HEAD_BYTES_MAX, IDLE_MAX, KEEPALIVE_S, QuickClient
+from quorate.client_sdk.transport.http_answer import HttpAnswer
 from quorate.client_sdk.transport.http_transport import HttpTransport
 from quorate.client_sdk.transport.tls import ClientTls
 from tests.unit.client_sdk.exchanging import BATCH, REPLY, Make, right
@@ -169,6 +170,17 @@ async def test_a_path_and_a_name_in_the_url_go_along(server: Server, to: Make) -
     [asked] = server.asked
     assert asked.line == "POST /proxy%20for/r1/replica/v1/batch HTTP/1.1"
     assert asked.headers["host"] == f"localhost:{server.port}"
+
+
+async def test_what_is_asked_for_in_the_url_goes_along(server: Server) -> None:
+    """An operator's pages come from the next name on: without it the first one came again for ever."""
+    client = QuickClient(None, ClientTls())
+    asked_for = "/v1/list?after=queue%2Fa%2Bb c&limit=2"
+    assert isinstance(
+        await client.request("r1", server.url + asked_for, timeout_s=5, bytes_max=1000), HttpAnswer
+    )
+    await client.aclose()
+    assert server.asked[0].line == "GET /v1/list?after=queue%2Fa%2Bb%20c&limit=2 HTTP/1.1"
 
 
 async def test_files_for_tls_that_cannot_be_used_are_named(server: Server) -> None:
