@@ -178,6 +178,7 @@ class Client:
     def close(self) -> None:
         """Close connections and history; operations that still run raise Closed. Again is harmless."""
         with self._lock:
+            self._document = self.document
             engine, self._engine, self._is_closed = self._engine, None, True
         if engine is not None:
             try:
