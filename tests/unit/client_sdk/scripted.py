@@ -6,6 +6,8 @@ The machine sends one read to each replica that an operation's script names, and
 import asyncio
 from collections.abc import Callable, Hashable, Sequence
 
+from msgspec.structs import replace
+
 from quorate.api_specs.cluster import ChoiceRule, ClockSettings, ClusterDocument, ReplicaInfo
 from quorate.api_specs.limits import Limits
 from quorate.api_specs.messages import (
@@ -19,6 +21,7 @@ from quorate.api_specs.messages import (
     Request,
     Status,
 )
+from quorate.client_sdk.protocol.configurations import joint
 from quorate.client_sdk.protocol.core.pacing import Pacing
 from quorate.client_sdk.protocol.core.values import (
     Answer,
@@ -45,6 +48,15 @@ def document_of(
     """A cluster of these replicas, at addresses where nobody listens."""
     infos = tuple(ReplicaInfo(each, f"http://127.0.0.1:1/{each}") for each in replicas)
     return ClusterDocument("scripted", infos, choices, clock or ClockSettings(), limits or Limits())
+
+
+def changed(document: ClusterDocument, *more: str) -> ClusterDocument:
+    """The configuration in which this one and another are in force: one with other quorums, and more replicas."""
+    infos = tuple(ReplicaInfo(each, f"http://127.0.0.1:1/{each}") for each in more)
+    replicas = (*document.replicas, *infos)
+    all_of = len(replicas)
+    eager = ChoiceRule("queue/*", {"Enq/Ok": (0, 1), "Deq/Ok": (all_of, 1), "Deq/Empty": (all_of, 0)})
+    return joint(document, replace(document, replicas=replicas, choices=(eager,)))
 
 
 def lazy(replica: str, number: int = 0) -> Send:
@@ -193,6 +205,9 @@ class ScriptedTransport(Exchanging):
 
     def __init__(self) -> None:
         self.batches: list[tuple[str, tuple[Request, ...]]] = []
+        self.hashes: list[str] = []
+        """Of the documents that they name."""
+        self.followed: list[ClusterDocument] = []
         self.failing: dict[str, Unanswered] = {}
         self.stuck: dict[str, asyncio.Event] = {}
         self.behaviour: Behaviour = reply_to
@@ -203,6 +218,7 @@ class ScriptedTransport(Exchanging):
     async def exchange(self, replica: str, batch: Batch, timeout_s: float) -> BatchReply | Unanswered:
         """See Transport."""
         self.batches.append((replica, batch.requests))
+        self.hashes.append(batch.cluster)
         self._in_flight += 1
         self.in_flight_max = max(self.in_flight_max, self._in_flight)
         try:
@@ -214,6 +230,10 @@ class ScriptedTransport(Exchanging):
             return Unanswered(f"{replica}: no answer in time")
         finally:
             self._in_flight -= 1
+
+    def follow(self, document: ClusterDocument) -> None:
+        """See Transport."""
+        self.followed.append(document)
 
     async def aclose(self) -> None:
         """See Transport."""

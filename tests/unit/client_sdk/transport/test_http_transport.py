@@ -16,13 +16,14 @@ import pytest
 from quorate.api_specs.cluster import ClusterDocument, ReplicaInfo
 from quorate.api_specs.messages import Batch, Collect
 from quorate.client_sdk.errors import BadCluster, RefusedByReplicas, Unavailable
+from quorate.client_sdk.protocol.configurations import settled
 from quorate.client_sdk.protocol.core.values import Unanswered
 from quorate.client_sdk.transport import http_transport
 from quorate.client_sdk.transport.http_transport import fetch_cluster
 from quorate.client_sdk.transport.httpx_client import NEVER_SENT, told
 from tests.unit.client_sdk.exchanging import BATCH, REPLY, TOKEN, ForwardedRequest, Make, right
 from tests.unit.client_sdk.loopback import PendingCommand, Server, problem, response, serving, silence
-from tests.unit.client_sdk.scripted import document_of
+from tests.unit.client_sdk.scripted import changed, document_of
 
 
 async def test_a_batch_goes_as_messagepack_with_the_token_and_its_reply_comes_back(
@@ -177,6 +178,21 @@ async def test_the_advice_of_a_problem_reaches_the_user(ask: ForwardedRequest) -
     answer = await ask(problem(409, "wrong-cluster"))
     assert isinstance(answer, Unanswered)
     assert answer.detail == "r1: advice on wrong-cluster"
+
+
+@pytest.mark.parametrize("epoch", [None, 0, 3])
+async def test_who_is_in_another_configuration_says_in_which(
+    epoch: int | None, ask: ForwardedRequest
+) -> None:
+    said = {} if epoch is None else {"epoch": epoch}
+    answer = await ask(problem(409, "wrong-cluster", definite=True, **said))
+    assert answer == Unanswered("r1: advice on wrong-cluster", refused=True, definite=True, epoch=epoch)
+
+
+async def test_an_epoch_that_is_none_is_not_believed(ask: ForwardedRequest) -> None:
+    answer = await ask(problem(409, "wrong-cluster", epoch="later"))
+    assert isinstance(answer, Unanswered)
+    assert (answer.refused, answer.epoch) == (True, None)
 
 
 def exceptions_of_httpx() -> list[type[Exception]]:
@@ -371,3 +387,139 @@ async def test_an_answer_that_came_too_late_is_nobody_elses(server: Server, to: 
     assert await transport.exchange("r1", BATCH, 5) == late
     await transport.aclose()
     assert server.connections == 2
+
+
+def served(document: ClusterDocument, given: str | None = None) -> bytes:
+    """The answer of a replica in that configuration, with the hash that is given."""
+    told = {"hash": document.hash if given is None else given, "document": document}
+    return response(200, msgspec.json.encode(told), "application/json")
+
+
+async def configuration(
+    server: Server, to: Make, answer: bytes, token: str | None = None
+) -> ClusterDocument | Unanswered:
+    """Which configuration r1 is in, where it answers so."""
+
+    async def handle(_: PendingCommand) -> bytes:
+        return answer
+
+    server.handler = handle
+    transport = to(server.url + "/", token=token)
+    try:
+        return await transport.configuration("r1", 5)
+    finally:
+        await transport.aclose()
+
+
+BOTH = changed(document_of("r1", "r2", "r3"))
+AFTER = settled(BOTH)
+
+
+@pytest.mark.parametrize("document", [BOTH.former, BOTH, AFTER])
+async def test_a_replica_says_which_configuration_it_is_in(
+    server: Server, to: Make, document: ClusterDocument
+) -> None:
+    told = await configuration(server, to, served(document), TOKEN)
+    assert told == document
+    assert isinstance(told, ClusterDocument)
+    assert told.hash == document.hash
+    [asked] = server.asked
+    assert asked.line == "GET /v1/cluster HTTP/1.1"
+    assert asked.headers["authorization"] == f"Bearer {TOKEN}"
+
+
+@pytest.mark.parametrize(
+    ("answer", "refused"),
+    [
+        (problem(401, "unauthorized"), True),
+        (problem(503, "starting"), False),
+        (response(500, b"", "text/plain"), False),
+        (response(302, Location="http://127.0.0.1:1"), True),
+        (b"garbage\r\n\r\n", False),
+    ],
+)
+async def test_a_replica_that_does_not_say_which_configuration_it_is_in_has_not_answered(
+    server: Server, to: Make, answer: bytes, refused: bool
+) -> None:
+    told = await configuration(server, to, answer)
+    assert isinstance(told, Unanswered)
+    assert told.refused == refused
+    assert told.detail.startswith("r1: ")
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        (response(200, b"{}"), "no cluster file that can be used"),
+        (response(200, b"no json"), "no cluster file that can be used"),
+        (response(200, b'{"hash":"x","document":{"name":"x","replicas":[]}}'), "no cluster file that can"),
+        (served(BOTH, given=AFTER.hash), "the document's hash differs"),
+    ],
+)
+async def test_a_configuration_that_cannot_be_used_is_a_bad_cluster_file(
+    server: Server, to: Make, answer: bytes, why: str
+) -> None:
+    with pytest.raises(BadCluster, match=why) as caught:
+        await configuration(server, to, answer)
+    assert str(caught.value).startswith(server.url + "/v1/cluster: ")
+
+
+async def test_a_replica_has_so_long_to_say_which_configuration_it_is_in(server: Server, to: Make) -> None:
+    server.handler = silence
+    transport = to(server.url)
+    async with asyncio.timeout(30):
+        told = await transport.configuration("r1", 0.05)
+    assert isinstance(told, Unanswered)
+    assert "no answer in time" in told.detail
+    await transport.aclose()
+
+
+def strange(document: ClusterDocument) -> ClusterDocument:
+    """The next one, where r2 and r4 are on hosts of their own."""
+    info = ReplicaInfo("r2", "http://10.0.0.8:2"), ReplicaInfo("r4", "http://10.0.0.9:4")
+    return ClusterDocument(document.name, (document.replicas[0], *info), epoch=1)
+
+
+@pytest.mark.parametrize("token", [None, TOKEN])
+async def test_a_configuration_takes_the_token_to_no_host_that_was_not_known(
+    server: Server, to: Make, token: str | None
+) -> None:
+    document = strange(document_of("r1"))
+    asked = configuration(server, to, served(document), token)
+    if token is None:
+        assert await asked == document
+    else:
+        with pytest.raises(BadCluster, match=r"10\.0\.0\.8:2, a host that you have not named"):
+            await asked
+
+
+async def test_a_configuration_may_lead_to_hosts_of_all_members_that_are_known(
+    server: Server, to: Make
+) -> None:
+    document = strange(document_of("r1"))
+
+    async def handle(_: PendingCommand) -> bytes:
+        return served(document)
+
+    server.handler = handle
+    transport = to(server.url, token=TOKEN)
+    transport.follow(document)
+    assert await transport.configuration("r1", 5) == document
+    await transport.aclose()
+
+
+async def test_new_members_are_reached_where_the_document_says_and_those_known_where_they_were(
+    server: Server, to: Make
+) -> None:
+    with serving(right) as new, serving(right) as elsewhere:
+        infos = ReplicaInfo("r1", elsewhere.url), ReplicaInfo("r2", new.url + "/")
+        transport = to(server.url, token=TOKEN)
+        transport.follow(ClusterDocument("local", infos, epoch=1))
+        for replica in ("r1", "r2"):
+            assert await transport.exchange(replica, BATCH, 5) == REPLY
+            with pytest.raises(BadCluster):  # They answer with a reply to a batch.
+                await transport.configuration(replica, 5)
+        await transport.aclose()
+        assert [asked.line.split(" ")[1] for asked in server.asked] == ["/replica/v1/batch", "/v1/cluster"]
+        assert [asked.line.split(" ")[1] for asked in new.asked] == ["/replica/v1/batch", "/v1/cluster"]
+        assert elsewhere.asked == []

@@ -1,0 +1,151 @@
+"""A client that was made with the first document works on while its cluster goes on to other configurations, and says which one it goes by."""
+
+import multiprocessing
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from quorate.api_specs.cluster import ChoiceRule, ClusterDocument
+from quorate.client_sdk import AsyncClient, Client, connect, connect_async
+from quorate.client_sdk.protocol.configurations import joint, settled
+from tests.support.in_process import DEADLINE_S, InProcessCluster, in_process
+
+EAGER = ChoiceRule("queue/*", {"Enq/Ok": (0, 1), "Deq/Ok": (3, 1), "Deq/Empty": (3, 0)})
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[InProcessCluster]:
+    with in_process(tmp_path) as made:
+        yield made
+
+
+def both_of(cluster: InProcessCluster) -> ClusterDocument:
+    """The first one and another one together."""
+    return joint(cluster.document, replace(cluster.document, choices=(EAGER,)))
+
+
+def goes_on(cluster: InProcessCluster, document: ClusterDocument, *replicas: str) -> None:
+    """These replicas, or all, are in that configuration from now on."""
+    for replica in replicas or cluster.up:
+        cluster.run(cluster.member(replica).configured.follow(document))
+
+
+def followed(client: Client) -> int:
+    """How many configurations it has gone on to."""
+    return client.counters().events.get("configurations followed", 0)
+
+
+def test_a_client_works_on_in_each_configuration_and_says_which_it_is(cluster: InProcessCluster) -> None:
+    both = both_of(cluster)
+    with connect(cluster.document, deadline_s=DEADLINE_S) as client:
+        queue, register, users = client.queue("q"), client.register("r"), client.dictionary("d")
+        assert client.document == cluster.document
+        for number, document in enumerate((cluster.document, both, settled(both))):
+            goes_on(cluster, document)
+            queue.enqueue(number)
+            register.write(number)
+            users.put("k", number)
+            assert client.document == document
+            assert (queue.dequeue(), register.read(), users.get("k")) == (number, number, number)
+            assert queue.dequeue() is None
+            assert followed(client) == number
+
+
+def test_a_closed_client_says_which_configuration_it_went_by_last(cluster: InProcessCluster) -> None:
+    both = both_of(cluster)
+    client = connect(cluster.document, deadline_s=DEADLINE_S)
+    goes_on(cluster, both)
+    client.queue("q").enqueue(1)
+    client.close()
+    assert client.document == both
+
+
+@pytest.mark.parametrize("call", ["enqueue", "read"])
+def test_the_asyncio_client_has_the_same(cluster: InProcessCluster, call: str) -> None:
+    """The first call under each configuration finds it."""
+    both = both_of(cluster)
+
+    async def made() -> AsyncClient:
+        return await connect_async(cluster.document, deadline_s=DEADLINE_S)
+
+    async def first(client: AsyncClient, number: int) -> object:
+        if call == "enqueue":
+            await client.queue("q").enqueue(number)
+            return None
+        return await client.register("r").read()
+
+    client = cluster.run(made())
+    for number, document in enumerate((both, settled(both))):
+        goes_on(cluster, document)
+        assert cluster.run(first(client, number)) is None
+        assert client.document == document
+    cluster.run(client.aclose())
+    assert client.document == settled(both)
+
+
+def test_many_callers_go_on_while_replicas_do_one_after_another(cluster: InProcessCluster) -> None:
+    """To that in which both are in force: what it stores, the first one's quorums have, too. None meets an exception, and nothing is lost or doubled."""
+    both = both_of(cluster)
+    is_over = False
+
+    def work(client: Client, caller: int) -> tuple[list[str], list[str]]:
+        put: list[str] = []
+        taken: list[str] = []
+        queue = client.queue("q")
+        while not is_over or not put:
+            put.append(f"{caller}-{len(put)}")
+            queue.enqueue(put[-1])
+            taken += queue.dequeue(max_items=2)
+        return put, taken
+
+    with (
+        connect(cluster.document, deadline_s=DEADLINE_S) as one,
+        connect(cluster.document, deadline_s=DEADLINE_S, forward=False) as other,
+        ThreadPoolExecutor(6) as pool,
+    ):
+        works = [pool.submit(work, (one, other)[caller % 2], caller) for caller in range(6)]
+        try:
+            for replica in cluster.up:
+                goes_on(cluster, both, replica)
+            one.queue("another").enqueue(1)
+        finally:
+            is_over = True
+        done = [each.result(60) for each in works]
+        rest = one.queue("q").dequeue(max_items=1000)
+        assert sorted(item for put, _ in done for item in put) == sorted(
+            [*(item for _, taken in done for item in taken), *rest]
+        )
+        assert one.queue("another").dequeue(max_items=9) == [1]
+        assert one.document == other.document == both
+
+
+def use_in_child(client: Client, pipe: Any) -> None:
+    """What a forked child does with its parent's client."""
+    known = client.document.number
+    client.queue("q").enqueue("of the child")
+    pipe.send((known, client.document.number, followed(client)))
+    client.close()
+
+
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_forked_child_begins_where_its_parent_is(cluster: InProcessCluster) -> None:
+    both = both_of(cluster)
+    client = connect(cluster.document, deadline_s=DEADLINE_S)
+    goes_on(cluster, both)
+    client.queue("q").enqueue("of the parent")
+    context = multiprocessing.get_context("fork")
+    here, there = context.Pipe()
+    child = context.Process(target=use_in_child, args=(client, there))
+    child.start()
+    assert here.poll(60)
+    assert here.recv() == (1, 1, 0)
+    child.join(60)
+    assert child.exitcode == 0
+    assert client.queue("q").dequeue(max_items=3) == ["of the parent", "of the child"]
+    client.close()
+    here.close()
+    there.close()
