@@ -156,5 +156,5 @@ class Operator:
                 return Unanswered(f"{replica}: it went on to another configuration meanwhile")
             epoch = page.epoch
             objects += page.objects
-            if not (page.more and names):
+            if not (page.more and page.objects and names):
                 return Holding(page.epoch, tuple(objects), page.keys)

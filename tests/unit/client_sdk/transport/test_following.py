@@ -61,6 +61,12 @@ async def rig() -> AsyncIterator[Rig]:
     await rig.following.aclose()
 
 
+@pytest.fixture(autouse=True)
+def _no_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a fetch that brought something."""
+    monkeypatch.setattr(following, "SOON_S", 0.0)
+
+
 @pytest.fixture
 def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(following, "PAUSE_S", 0.0)
@@ -87,6 +93,43 @@ async def test_one_replica_is_asked_at_a_time_and_the_next_one_later(rig: Rig) -
     await rig.hear("r3")
     assert rig.asked == ["r1", "r3"]
     assert rig.followed == [BOTH, AFTER]
+
+
+async def test_refusals_of_what_was_sent_before_fetch_nothing_more(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(following, "SOON_S", 3600.0)
+    await rig.hear("r1", "r2", "r3")
+    assert (rig.asked, rig.followed) == (["r1"], [BOTH])
+
+
+@pytest.mark.parametrize("first", [Unanswered("r1: no answer in time"), BadCluster("r1: none")])
+async def test_before_anything_is_sent_the_first_who_tells_it_is_believed(first: Told) -> None:
+    """The others are not waited for."""
+    told: dict[str, Told] = {"r1": first, "r2": BOTH}
+    followed: list[ClusterDocument] = []
+
+    async def fetch(replica: str, timeout_s: float) -> ClusterDocument | Unanswered:
+        assert timeout_s == following.ASK_S
+        if replica not in told:
+            await asyncio.Event().wait()
+        if isinstance(found := told[replica], Exception):
+            raise found
+        return found
+
+    async with asyncio.timeout(60):
+        await Following(BOTH.name, fetch, followed.append).ask(BOTH.votes)
+    assert followed == [BOTH]
+
+
+async def test_where_nobody_tells_anything_what_is_known_is_gone_by() -> None:
+    async def fetch(replica: str, timeout_s: float) -> ClusterDocument | Unanswered:
+        del timeout_s
+        return replace(BOTH, name="elsewhere") if replica == "r1" else Unanswered("down")
+
+    followed: list[ClusterDocument] = []
+    await Following(BOTH.name, fetch, followed.append).ask(BOTH.votes)
+    assert followed == []
 
 
 def unusable() -> dict[str, tuple[Told, str]]:
