@@ -123,6 +123,7 @@ def certainly_empty(
     """
     before = yield from _look(queue, _Looked(), task, machine)
     for looked in count(1):
+        began_s = task.now.mono_s
         try:
             verdict = yield from again()
         except OperationFailed as failure:
@@ -138,7 +139,8 @@ def certainly_empty(
         machine.count("outboxes looked at again")
         is_quick = looked <= QUICK_LOOKS and not after.others
         until_s = task.now.mono_s + (0.0 if is_quick else machine.pacing.pause_s(looked))
-        if until_s >= task.deadline_s or machine.pacing.is_hurried:
+        # What took so long is not begun again where it would be cut off: a decision that was may take effect.
+        if until_s + (task.now.mono_s - began_s) >= task.deadline_s or machine.pacing.is_hurried:
             raise OperationFailed(_not_known(queue, before, after))
         yield from pause(task, until_s)
         before = after

@@ -409,6 +409,22 @@ def test_where_items_wait_or_pass_all_the_time_it_rests_for_longer_and_longer() 
     assert emptied.result.detail.endswith("no two looks found them empty and unchanged")
 
 
+@pytest.mark.parametrize("share", [0.4, 0.6])
+def test_a_decision_is_not_begun_again_where_less_time_is_left_than_the_last_one_took(share: float) -> None:
+    """It would be cut off at the deadline, and nobody would know what it took (seeds 4250002443 and 4270142765 of worlds `outbox`)."""
+    emptied = Emptied()
+    emptied.look(r2=relayed(1))
+    emptied.sleep(share * DEADLINE_S)
+    emptied.decide(())
+    emptied.look(r2=relayed(2))
+    if share < 0.5:
+        assert len(emptied.commands) == 1
+        return
+    assert emptied.commands == []
+    assert isinstance(emptied.result, Failed)
+    assert (emptied.result.reason, emptied.result.definite) == ("unavailable", True)
+
+
 def test_where_one_waits_in_an_outbox_the_next_look_is_later() -> None:
     emptied = Emptied()
     emptied.look(r2=WAITING[0])
