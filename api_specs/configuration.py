@@ -16,7 +16,7 @@ from ..adts.types.catalogue import SPECIFICATIONS
 from ..quorums.choices.minimal import resilience
 from ..quorums.choices.system_choice import SystemQuorum
 from ..quorums.systems.tally import Quorum, VoteCount
-from .cluster import ChoiceRule, ClusterDocument, ReplicaInfo
+from .cluster import BadCluster, ChoiceRule, ClusterDocument, ReplicaInfo
 from .patterns import covers, is_met
 
 TOLD_MAX: Final = 4
@@ -64,6 +64,20 @@ def tolerated(quorum: Quorum, members: int) -> int:
             break
         down += 1
     return down
+
+
+def check_same_cluster(file: ClusterDocument, told: ClusterDocument) -> None:
+    """Raises BadCluster where what is told is of another cluster than the file: two may have the same names of replicas."""
+    if told.name != file.name:
+        raise BadCluster(f"it is of cluster {told.name!r}, and not of {file.name!r}")
+    stores = {replica.id: replica.store for replica in told.replicas}
+    for replica in file.replicas:
+        there = stores.get(replica.id, "")
+        if replica.store and there and there != replica.store:
+            raise BadCluster(
+                f"it names store {there!r} of replica {replica.id}, and the cluster file here {replica.store!r}: give all the same file, or this is "
+                "another cluster"
+            )
 
 
 def in_force(file: ClusterDocument, chosen: ClusterDocument) -> ClusterDocument:

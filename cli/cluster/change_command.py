@@ -14,12 +14,22 @@ from msgspec import Struct, to_builtins
 
 from ...adts.specification import operation_of
 from ...api_specs.cluster import ClusterDocument
-from ...api_specs.configuration import tolerated
+from ...api_specs.configuration import configuration_of, difference, tolerated
 from ...client_sdk.api.connect import Recipe
 from ...client_sdk.errors import QuorateError
 from ...client_sdk.protocol.configurations import joint
 from ...client_sdk.protocol.core.values import Carry, CompareAndSet, Done, Outcome
-from ...client_sdk.protocol.reconfiguration import Ask, CarryAll, Perform, Steps, Tell, Todo, take_back
+from ...client_sdk.protocol.reconfiguration import (
+    Ask,
+    CarryAll,
+    Perform,
+    Steps,
+    Tell,
+    Todo,
+    Wanted,
+    is_like,
+    take_back,
+)
 from ...client_sdk.protocol.reconfiguration import change as steps_to
 from ...client_sdk.transport.tls import from_environment
 from ..credentials import read_token
@@ -87,24 +97,26 @@ def change(
     if (new is None) != abort:
         raise Usage("Name the cluster file as it is to be, as `quorate change new.toml`; or --abort alone.")
     if new is not None:
-        carry_out(cluster, read_document(new), dry_run=dry_run, deadline_s=deadline_s, as_json=as_json)
+        wanted = read_document(new)
+        carry_out(cluster, lambda _: wanted, dry_run=dry_run, deadline_s=deadline_s, as_json=as_json)
         return
     if dry_run:
         raise Usage("--abort with --dry-run: leave one of them out.")
     was_changing = cluster_document(cluster).former is not None
-    document = _driven(cluster, take_back, deadline_s)
+    document = _driven(cluster, None, deadline_s)
     text = f"Configuration {document.number} is in force, with the quorums of before the change."
     if not was_changing:
         text = f"No change was under way. Configuration {document.number} is in force."
     answer(as_json, {"epoch": document.number, "hash": document.hash}, text)
 
 
-def carry_out(
-    cluster: str, wanted: ClusterDocument, *, dry_run: bool, deadline_s: float, as_json: bool
-) -> None:
+def carry_out(cluster: str, want: Wanted, *, dry_run: bool, deadline_s: float, as_json: bool) -> None:
     """Say what becomes more and less available, have the cluster go on to the configuration, and answer what is in force. Raises Failure."""
     now = cluster_document(cluster)
+    wanted = want(now)
     _check(now, wanted)
+    if found := difference(configuration_of(now), configuration_of(wanted)):
+        say(f"Rules and votes: {found.replace(' then', ' before')}.")
     shifts = list(shifts_between(now, wanted))
     for shift in shifts:
         say(f"{shift.told}.")
@@ -117,7 +129,7 @@ def carry_out(
             "Nothing would change." if is_same else "Nothing was changed.",
         )
         return
-    document = _driven(cluster, partial(_steps, wanted), deadline_s)
+    document = _driven(cluster, want, deadline_s)
     text = f"Configuration {document.number} is in force."
     answer(as_json, told | {"epoch": document.number, "hash": document.hash}, text)
 
@@ -165,10 +177,11 @@ def _shifts_of(objects: str, before: ClusterDocument, after: ClusterDocument) ->
         yield Shift(objects, tuple(classes), *counts)
 
 
-def _driven(cluster: str, steps: Any, deadline_s: float) -> ClusterDocument:
+def _driven(cluster: str, want: Wanted | None, deadline_s: float) -> ClusterDocument:
+    steps = take_back if want is None else partial(_steps, want)
     place = url_of(cluster) or read_document(Path(cluster))
     recipe = Recipe(place, {}, read_token(), None, from_environment())
-    progress = Progress()
+    progress = Progress(want)
 
     async def run() -> ClusterDocument:
         async with asyncio.timeout(deadline_s):
@@ -196,14 +209,15 @@ def _driven(cluster: str, steps: Any, deadline_s: float) -> ClusterDocument:
     return document
 
 
-def _steps(wanted: ClusterDocument, at: ClusterDocument) -> Steps:
-    return steps_to(at, wanted)
+def _steps(want: Wanted, at: ClusterDocument) -> Steps:
+    return steps_to(at, want)
 
 
 class Progress:
     """Says how far a change has come, as its steps are done."""
 
-    def __init__(self) -> None:
+    def __init__(self, want: Wanted | None) -> None:
+        self._want: Final = want
         self.waits = "no quorum answers"
         """What it waits for."""
         self.behind: list[str] = []
@@ -237,7 +251,9 @@ class Progress:
         self.waits = f"{', '.join(self.behind) or 'nobody'} did not go on to configuration {document.number}"
         if document.former is not None and document.number > self._epoch:
             self._epoch = document.number
-            say(f"Configuration {document.number}: each quorum is one of before and one of after.")
+            say(f"Joint configuration {document.number}: each quorum is one of the old and one of the new.")
+            if self._want is not None and not is_like(document, self._want(document)):
+                say("It is another operator's change, which is finished first.")
 
     def _carried(self, operations: Sequence[Carry], outcomes: Sequence[Outcome]) -> None:
         left = [
@@ -254,4 +270,6 @@ class Progress:
         self.waits = f"{keys} idempotency keys of before are not forgotten yet"
         if keys and not self._keys:
             self._keys = keys
-            say(f"Waiting until {keys} idempotency keys of before are forgotten.")
+            say(
+                f"Waiting until idempotency keys of before are forgotten ({keys} now), for a retry window at most."
+            )

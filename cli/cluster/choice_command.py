@@ -55,17 +55,21 @@ def set_choice(
     cluster file. For the rest see `quorate change`.
     """
     now = cluster_document(cluster)
-    now = now if now.former is None else replace(now, old=UNSET)
-    rule = ChoiceRule(
-        objects, dict(_class(now, objects, each) for each in quorums or []), reads=reads, writes=writes
-    )
+    classes = [_class(now, objects, each) for each in quorums or []]
+    if len(dict(classes)) < len(classes):
+        raise Usage(f"{' '.join(quorums or [])}: give each class once.")
+    rule = ChoiceRule(objects, dict(classes), reads=reads, writes=writes)
     wanted = with_rule(now, rule)
     say(rule_text(rule, wanted.own_votes))
-    carry_out(cluster, wanted, dry_run=dry_run, deadline_s=deadline_s, as_json=as_json)
+    carry_out(
+        cluster, lambda at: with_rule(at, rule), dry_run=dry_run, deadline_s=deadline_s, as_json=as_json
+    )
 
 
 def with_rule(document: ClusterDocument, rule: ChoiceRule) -> ClusterDocument:
-    """The document with this rule in the place of the one for the same objects, or before the first that would leave it none. Raises BadCluster."""
+    """The document with this rule in the place of the one for the same objects, or before the first that would leave it none; of one that changes, what it
+    changes to. Raises BadCluster."""
+    document = replace(document, old=UNSET)
     rules = list(document.choices)
     same = next((place for place, each in enumerate(rules) if each.objects == rule.objects), None)
     if same is not None:

@@ -15,7 +15,7 @@ from rich.measure import Measurement
 from rich.table import Table
 
 from ...api_specs.cluster import BadCluster, ClusterDocument, from_json
-from ...api_specs.configuration import in_force
+from ...api_specs.configuration import check_same_cluster, in_force
 from ...api_specs.limits import CAPACITY_ALARM
 from ...client_sdk.transport.http_transport import check_hosts
 from ...timestamps.timestamp import parse, wall_us
@@ -124,7 +124,9 @@ def status(
         found = ask_all(document)
     if as_json:
         told = {"replicas": [to_builtins(each) for each in found]}
-        answer(True, told | {"quorums": [to_builtins(each) for each in served_now(document, found)]})
+        told |= {"quorums": [to_builtins(each) for each in served_now(document, found)]}
+        is_changing = document.former is not None
+        answer(True, told | {"configuration": {"epoch": document.number, "is_changing": is_changing}})
     else:
         _show(found)
         if document.number:
@@ -163,9 +165,10 @@ def _in_force(file: ClusterDocument, token: str | None) -> ClusterDocument:
     def told(url: str) -> ClusterDocument:
         try:
             document = from_json(get(url, "/v1/cluster", token)["document"])
+            check_same_cluster(file, document)
         except (NoAnswer, BadCluster, KeyError, TypeError):
             return file
-        return in_force(file, document) if document.name == file.name else file
+        return in_force(file, document)
 
     with ThreadPoolExecutor(len(file.urls)) as pool:
         return max(pool.map(told, file.urls.values()), key=lambda each: each.number)

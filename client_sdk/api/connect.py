@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from ...api_specs.cluster import BadCluster as BadDocument
 from ...api_specs.cluster import ClusterDocument, parse
-from ...api_specs.configuration import in_force
+from ...api_specs.configuration import check_same_cluster, in_force
 from ...api_specs.tokens import token_problem
 from ..errors import BadCluster, BadInput, QuorateError, Unavailable
 from ..protocol.reconfiguration import Steps
@@ -101,9 +101,13 @@ class Recipe(Struct, frozen=True):
         driver.following = Following(
             document.name,
             transport.configuration,
-            lambda told: driver.reconfigure(in_force(driver.document, told)),
+            lambda told: driver.reconfigure(_of_same_cluster(driver.document, told)),
         )
-        await driver.following.ask(document.votes)
+        try:
+            await driver.following.ask(document.votes)
+        except BaseException:
+            await driver.aclose()
+            raise
         if self.tracer_provider is not None or self.traces:
             driver.follow(_tracing(self.tracer_provider, self.traces))
         return driver
@@ -157,6 +161,15 @@ class Recipe(Struct, frozen=True):
             await asyncio.gather(*asked, return_exceptions=True)
         refused = next((error for error in errors if not isinstance(error, Unavailable)), None)
         raise refused or Unavailable("; ".join(map(str, errors)), definite=True)
+
+
+def _of_same_cluster(here: ClusterDocument, told: ClusterDocument) -> ClusterDocument:
+    """The configuration that was told, with what else the file says. Raises BadCluster."""
+    try:
+        check_same_cluster(here, told)
+    except BadDocument as error:
+        raise BadCluster(str(error)) from None
+    return in_force(here, told)
 
 
 class Connecting:

@@ -6,7 +6,7 @@ who want different things at once one wins, and the other goes on from there; an
 does the rest. Each step may be done twice. Must not know how replicas are told, nor time.
 """
 
-from collections.abc import Collection, Generator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
@@ -79,23 +79,31 @@ class Wait(Struct, frozen=True):
     seconds: float
 
 
+Wanted = Callable[[ClusterDocument], ClusterDocument]
+"""The configuration that somebody wants, by the one in force: another operator may have changed that meanwhile."""
 Todo = Perform | CarryAll | Tell | Ask | Wait
 Steps = Generator[Todo, Any, Any]
 
 
-def change(at: ClusterDocument, wanted: ClusterDocument) -> Generator[Todo, Any, ClusterDocument]:
+def change(at: ClusterDocument, wanted: Wanted) -> Generator[Todo, Any, ClusterDocument]:
     """Bring the cluster to the configuration that is wanted, from `at` or a later one. A change under way is brought to its end before. Returns what is in
-    force then. Raises BadCluster where the wanted one cannot follow, or the register cannot hold it."""
+    force then. Raises BadCluster where the wanted one cannot follow, the register cannot hold it, or another operator takes the change back."""
     chosen = yield from _latest(at)
-    while (at := chosen.document).former is not None or not is_like(at, wanted):
+    while (at := chosen.document).former is not None or not is_like(at, wanted(at)):
         if at.former is not None:
             with suppress(_Overtaken):
                 yield from _carry_over(at, at.former)
             following = settled(at)
         else:
-            following = joint(at, wanted)
-            yield from _met(wanted)
-        chosen = yield from _choose(chosen, following)
+            following = joint(at, wanted(at))
+            yield from _met(wanted(at))
+        before, chosen = at, (yield from _choose(chosen, following))
+        if (
+            before.former is not None
+            and is_like(before, wanted(before))
+            and is_like(chosen.document, before.former)
+        ):
+            raise BadCluster("another operator has taken the change back")
     return at
 
 
@@ -142,6 +150,8 @@ def _latest(at: ClusterDocument) -> Generator[Todo, Any, _Chosen]:
         yield Wait(AGAIN_S)
     text: Value | None = outcome.result
     latest = at if text is None else in_force(at, from_json(msgspec.json.decode(text)))
+    if latest.number <= at.number:
+        latest = at  # What a replica is in was chosen. The register may have been lost since, with the stores of others.
     while latest.number and latest.former is None:
         told: Mapping[str, int] = yield Tell(latest)
         if any(told.get(name, 0) >= latest.number for name in latest.votes):
@@ -159,7 +169,7 @@ def _carry_over(both: ClusterDocument, old: ClusterDocument) -> Steps:
         yield Wait(AGAIN_S)
     yield from _carry((yield from _objects(both, old)))
     pause_s = AGAIN_S
-    while (yield from _has_keys(both, old)):
+    while not (yield from _keys_are_forgotten(both, old)):
         yield Wait(pause_s)
         pause_s = min(2 * pause_s, PAUSE_S_MAX)
 
@@ -179,7 +189,7 @@ def _carry(names: Collection[str]) -> Steps:
 
 def _held(
     both: ClusterDocument, old: ClusterDocument, *, names: bool
-) -> Generator[Todo, Any, Collection[Holding]]:
+) -> Generator[Todo, Any, Mapping[str, Holding]]:
     """What those hold that have left the old configuration: of replicas whom each of its quorums meets."""
     while True:
         told: Mapping[str, Holding] = yield Ask(both, names)
@@ -187,17 +197,17 @@ def _held(
             raise _Overtaken
         held = {replica: each for replica, each in told.items() if each.epoch == both.number}
         if is_over(old, held.keys()):
-            return held.values()
+            return held
         yield Wait(AGAIN_S)
 
 
 def _objects(both: ClusterDocument, old: ClusterDocument) -> Generator[Todo, Any, set[str]]:
     held = yield from _held(both, old, names=True)
-    return {name for each in held for name in each.objects}
+    return {name for each in held.values() for name in each.objects}
 
 
-def _has_keys(both: ClusterDocument, old: ClusterDocument) -> Generator[Todo, Any, bool]:
-    """Whether what was agreed on under idempotency keys before is remembered still. It is not carried: whoever repeats such an operation under the new
-    configuration alone would have it done once more."""
+def _keys_are_forgotten(both: ClusterDocument, old: ClusterDocument) -> Generator[Todo, Any, bool]:
+    """Whether what was agreed on under idempotency keys before is remembered nowhere that counts. It is not carried: whoever repeats such an operation
+    under the new configuration alone would have it done once more. What was agreed on is at an old quorum, which meets all who block these."""
     held = yield from _held(both, old, names=False)
-    return any(each.keys for each in held)
+    return is_over(old, {replica for replica, each in held.items() if not each.keys})

@@ -27,15 +27,25 @@ Fetch = Callable[[str, float], Awaitable[ClusterDocument | Unanswered]]
 """The configuration that a replica is in, told within so many seconds. Raises BadCluster."""
 
 
+class NotNow(Exception):
+    """The configuration cannot be gone on to just now; the sentence says why."""
+
+
 class Following:
-    """Follows the configurations of the cluster `name`: fetches them with `fetch`, and hands them to `follow`. Lives on one event loop."""
+    """Follows the configurations of the cluster `name`: fetches them with `fetch`, and hands them to `follow`, which raises BadCluster for one that
+    is none of this cluster's; of who told that, `disbelieve` hears. Lives on one event loop."""
 
     def __init__(
-        self, name: str, fetch: Fetch, follow: Callable[[ClusterDocument], Awaitable[None] | None]
+        self,
+        name: str,
+        fetch: Fetch,
+        follow: Callable[[ClusterDocument], Awaitable[None] | None],
+        disbelieve: Callable[[str], object] = lambda _: None,
     ) -> None:
         self._name: Final = name
         self._fetch: Final = fetch
         self._follow: Final = follow
+        self._disbelieve: Final = disbelieve
         self._fetching: asyncio.Task[None] | None = None
 
     def hear(self, replica: str) -> None:
@@ -76,8 +86,13 @@ class Following:
                 await self._followed(told)
                 await asyncio.sleep(SOON_S)
                 return
-            why = told.detail if isinstance(told, Unanswered) else f"it is of cluster {told.name!r}"
+            if isinstance(told, ClusterDocument):
+                raise BadCluster(f"it is of cluster {told.name!r}")
+            why = told.detail
         except BadCluster as error:
+            why = str(error)
+            self._disbelieve(replica)
+        except NotNow as error:
             why = str(error)
         except Exception:  # noqa: BLE001 - any mistake of ours: the next answer of that replica brings us here again
             _log.exception("a later configuration could not be followed")

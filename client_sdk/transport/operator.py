@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from ...api_specs.cluster import ClusterDocument
 from ..errors import RefusedByReplicas
-from ..protocol.core.values import Operation, Outcome, Unanswered
+from ..protocol.core.values import Failed, Operation, Outcome, Read, Unanswered
 from ..protocol.reconfiguration import Ask, CarryAll, Holding, Perform, Steps, Tell, Todo, Wait
 from .driver import Driver
 from .http_answer import HttpAnswer, HttpClient, message
@@ -91,7 +91,14 @@ class Operator:
     async def _done(self, todo: Todo) -> Any:
         match todo:
             case Perform(operation=operation):
-                return await self._run(operation)
+                outcome = await self._run(operation)
+                if (
+                    isinstance(operation, Read)
+                    and isinstance(outcome, Failed)
+                    and outcome.reason == "refused"
+                ):
+                    raise RefusedByReplicas(outcome.detail, definite=True)
+                return outcome
             case CarryAll(operations=operations):
                 return await asyncio.gather(*map(self._run, operations))
             case Tell(document=document):
@@ -113,13 +120,14 @@ class Operator:
     async def _of_each(
         self, document: ClusterDocument, ask: Callable[[str], Awaitable[_Answer | Unanswered]]
     ) -> dict[str, _Answer]:
-        """What members answer, by replica; those that do not are left out, and those that refuse, unless all do."""
+        """What members answer, by replica; those that do not are left out, and those that refuse, unless nobody answers."""
         answers = await asyncio.gather(*(ask(replica) for replica in document.votes))
+        pairs = zip(document.votes, answers, strict=True)
+        told = {replica: answer for replica, answer in pairs if not isinstance(answer, Unanswered)}
         refused = [answer for answer in answers if isinstance(answer, Unanswered) and answer.refused]
-        if len(refused) == len(answers):
+        if refused and not told:
             raise RefusedByReplicas(refused[0].detail, definite=True)
-        told = zip(document.votes, answers, strict=True)
-        return {replica: answer for replica, answer in told if not isinstance(answer, Unanswered)}
+        return told
 
     def _url(self, document: ClusterDocument, replica: str) -> str:
         return self._urls.get(replica, document.urls[replica]).rstrip("/") + CONFIGURATION_PATH

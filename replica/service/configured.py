@@ -5,12 +5,13 @@ Owns when it goes on: durably first, and in the store's turn, so that what was h
 """
 
 import asyncio
+import time
 from collections.abc import Callable
 from functools import lru_cache, partial
 from typing import Any, Final, NamedTuple, Protocol
 
 from ...api_specs.cluster import BadCluster, ClusterDocument
-from ...api_specs.configuration import in_force
+from ...api_specs.configuration import check_same_cluster, in_force
 from ...client_sdk.protocol.core.values import Unanswered
 from ..logs.audit import audit
 from ..store.store import Store
@@ -60,17 +61,25 @@ class Configured:
         """They hear on the event loop of each configuration that it goes on to."""
         self.hear_of_later: Callable[[str], None] = lambda _: None
         """Hears of other replicas that are in a later configuration."""
-        self._latest_heard_of = 0
+        self._heard: Final[dict[str, int]] = {}
+        """Of other replicas, the configuration that each said last that it is in, where it refused a message of this one's."""
+        self._strangers: Final[set[str]] = set()
+        """Other replicas whose configuration is none that this one could go on to."""
         self._told = document.number
         """Which one followers heard of last."""
         self._run: Final = run
         self._turn: Final = asyncio.Lock()
         self._keys_before = frozenset[bytes]()
         """Of the idempotency keys that were held when it came to this configuration, those that are held still, by digest."""
+        self._since_s = time.monotonic()
+        """When it came there."""
 
     def begin(self, store: Store) -> None:
         """The store was opened. Which of its keys are of before is not noted: all are taken for those."""
-        self._keys_before = store.held.digests()
+        self._keep_keys(store)
+
+    def _keep_keys(self, store: Store) -> None:
+        self._keys_before, self._since_s = store.held.digests(), time.monotonic()
 
     def check(self, given: str) -> None:
         """Raises WrongCluster unless this is the hash of the document that the replica goes by."""
@@ -95,35 +104,41 @@ class Configured:
                         hear(self.document)
 
     def _check_told(self, told: ClusterDocument) -> None:
-        if told.name != self.document.name:
-            raise BadCluster(f"it is of cluster {told.name!r}, and this replica of {self.document.name!r}")
-        stores = {replica.id: replica.store for replica in self.document.replicas}
-        if told.votes.keys() != stores.keys():
+        check_same_cluster(self.document, told)
+        if told.votes.keys() != self.document.votes.keys():
             raise BadCluster(
                 "members do not change while the cluster runs in this release: rules and votes do"
             )
-        for replica in told.replicas:
-            if replica.store != stores[replica.id]:
-                raise BadCluster(
-                    f"it names store {replica.store!r} of replica {replica.id}, and this replica's cluster file {stores[replica.id]!r}: give all "
-                    "replicas the same file, or this is another cluster"
-                )
 
     def _go_on_to(self, later: ClusterDocument, store: Store) -> None:
         self.document = later
         self.keeps_events.cache_clear()
-        self._keys_before = store.held.digests()
+        self._keep_keys(store)
 
     def meet(self, other: str, answer: object) -> None:
-        """Another replica answered: where it is in a later configuration, that is fetched and followed."""
-        if isinstance(answer, Unanswered) and (answer.epoch or 0) > self.document.number:
-            self._latest_heard_of = max(self._latest_heard_of, answer.epoch or 0)
+        """Another replica answered, or did not: where it is in a later configuration, that is fetched and followed."""
+        epoch = answer.epoch if isinstance(answer, Unanswered) else None
+        if epoch is None:
+            self._heard.pop(other, None)
+            if not isinstance(answer, Unanswered):
+                self._strangers.discard(other)
+            return
+        self._heard[other] = epoch
+        if epoch > self.document.number:
             self.hear_of_later(other)
+
+    def disbelieve(self, other: str) -> None:
+        """What this replica is in is of another cluster, or of files that differ: it says nothing of this one's place until it answers."""
+        self._strangers.add(other)
 
     @property
     def is_behind(self) -> bool:
-        """Whether another replica was heard to be in a later configuration."""
-        return self._latest_heard_of > self.document.number
+        """Whether another replica said last that it is in a later configuration."""
+        return any(
+            epoch > self.document.number
+            for other, epoch in self._heard.items()
+            if other not in self._strangers
+        )
 
     async def holding(self, after: str, limit: int) -> Held:
         """In which configuration it is, and what it holds, as is on disk: names of objects above `after`, in order. Raises as `Member.run` does."""
@@ -131,6 +146,10 @@ class Configured:
         return held
 
     def _held(self, store: Store, after: str, limit: int) -> Held:
+        if time.monotonic() >= self._since_s + self.document.memory_s:
+            self._keys_before = (
+                frozenset()
+            )  # No repeat under one of them can be in time any more, however often it is tried.
         self._keys_before &= store.held.digests()
         names = store.names("", after, limit + 1)
         return Held(self.document.number, tuple(names[:limit]), len(names) > limit, len(self._keys_before))

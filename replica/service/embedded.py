@@ -16,7 +16,7 @@ from ...api_specs.weights import carried_bytes
 from ...client_sdk.errors import BadCluster
 from ...client_sdk.protocol.core.values import Unanswered
 from ...client_sdk.transport.driver import Driver, new_site
-from ...client_sdk.transport.following import Following
+from ...client_sdk.transport.following import Following, NotNow
 from ...client_sdk.transport.http_transport import HttpTransport
 from ...client_sdk.transport.ports import Done, GiveUp, Transport, post_task
 from ...client_sdk.transport.tls import SYSTEM_TRUST, ClientTls
@@ -86,7 +86,12 @@ def embedded_front_end(member: Member, token: str | None, tls: ClientTls = SYSTE
         own=member.id,
         clock=member,
     )
-    driver.following = Following(member.document.name, others.configuration, partial(_follow, member))
+    driver.following = Following(
+        member.document.name,
+        others.configuration,
+        partial(_follow, member),
+        member.configured.disbelieve,
+    )
     member.configured.hear_of_later = driver.following.hear
     member.configured.followers.append(driver.reconfigure)
     if member.traces is not None:
@@ -95,11 +100,13 @@ def embedded_front_end(member: Member, token: str | None, tls: ClientTls = SYSTE
 
 
 async def _follow(member: Member, told: ClusterDocument) -> None:
-    """Raises BadCluster where the replica cannot go on to it now."""
+    """Raises BadCluster where it is none that the replica could go on to, NotNow where it cannot just now."""
     try:
         await member.configured.follow(told)
-    except (BadDocument, StoreLost, Overloaded, StorageFailed) as error:
+    except BadDocument as error:
         raise BadCluster(str(error)) from None
+    except (StoreLost, Overloaded, StorageFailed) as error:
+        raise NotNow(str(error)) from None
 
 
 def to_others(member: Member, token: str | None, tls: ClientTls = SYSTEM_TRUST) -> HttpTransport:

@@ -180,8 +180,7 @@ class Member:
         Raises StoreLost, Starting, WrongCluster, Overloaded (nothing was done) or StorageFailed (not known).
         """
         if self.traces is not None and batch.trace:
-            answer = partial(self._answer, batch, caller=caller)
-            return await self.traces.handled(answer, batch.requests, batch.trace)
+            return await self.traces.handled(partial(self._answer, caller=caller), batch)
         return await self._answer(batch, caller=caller)
 
     async def _answer(self, batch: Batch, note: Note | None = None, *, caller: Hashable) -> BatchReply:

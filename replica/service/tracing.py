@@ -17,14 +17,14 @@ from opentelemetry.trace import Span, SpanKind, Status, StatusCode, TracerProvid
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ...api_specs.messages import BatchReply, Refused, Reply, Request
+from ...api_specs.messages import Batch, BatchReply, Refused, Reply, Request
 from ...client_sdk.tracing.spans import TRACER, Tracing, context_at
 from ..store.group_commit import Note, Transaction
 
 OBJECTS: Final = ("/v1/queues/", "/v1/registers/", "/v1/dictionaries/")
 """What begins an operation; all else that is asked over HTTP has no trace."""
 
-Answer = Callable[[Sequence[Request], Note], Awaitable[BatchReply]]
+Answer = Callable[[Batch, Note], Awaitable[BatchReply]]
 
 
 class RequestTraces:
@@ -40,13 +40,13 @@ class RequestTraces:
         """Follows the operations of the replica's front end."""
         return Tracing(self._provider)
 
-    async def handled(self, answer: Answer, requests: Sequence[Request], trace: Sequence[str]) -> BatchReply:
-        """What `answer` answers to these requests; those with a place in `trace` have spans below it."""
-        begun = ((request, place) for request, place in zip(requests, trace, strict=True))
+    async def handled(self, answer: Answer, batch: Batch) -> BatchReply:
+        """What `answer` answers to the batch; requests with a place in a trace have spans below it."""
+        begun = zip(batch.requests, batch.trace, strict=True)
         spans = [self._begin(request, place) if place else None for request, place in begun]
         noted: list[Transaction] = []
         try:
-            reply = await answer(requests, noted.append)
+            reply = await answer(batch, noted.append)
         except BaseException as error:
             for span in spans:
                 if span is not None:

@@ -97,10 +97,13 @@ class Watch(Background):
 
     async def _ask_briefly(self) -> None:
         """Until all have answered, for at most ASK_S: one that is down must not keep another from coming back. One that is in a later configuration
-        is not down: it answers once this one is there, too, and before that nobody has vouched for the store."""
-        waiting, late_s = set(self._names), time.monotonic() + ASK_S
-        while waiting and (time.monotonic() < late_s or self._member.configured.is_behind):
+        is not down: it answers once this one is there, too, and before that nobody has vouched for the store. So all are asked there as long."""
+        configured = self._member.configured
+        waiting, late_s, epoch = set(self._names), time.monotonic() + ASK_S, configured.document.number
+        while waiting and (time.monotonic() < late_s or configured.is_behind):
             waiting -= await self._heard(waiting, max(RETRY_S, late_s - time.monotonic()))
+            if configured.document.number > epoch:
+                late_s, epoch = time.monotonic() + ASK_S, configured.document.number
             if waiting:
                 await asyncio.sleep(RETRY_S)
         if waiting:

@@ -201,7 +201,7 @@ class World:
                 self.later(CHANGED_AGAIN_US, self._change, wanted, float("inf"))
 
         at = front.machine.document
-        steps = take_back(at) if self.chance() < TAKEN_BACK else change(at, wanted)
+        steps = take_back(at) if self.chance() < TAKEN_BACK else change(at, lambda _: wanted)
         Operator(self, front, steps, steps_max, done).go_on()
 
     def _end_changes(self) -> None:

@@ -107,11 +107,11 @@ def take_messages_of_any() -> Planting:
 def leave_keys_behind() -> Planting:
     """The new configuration begins while keys of before are remembered."""
 
-    def has_keys(*_: object) -> Generator[Any, Any, bool]:
+    def are_forgotten(*_: object) -> Generator[Any, Any, bool]:
         yield from ()
-        return False
+        return True
 
-    return patched(reconfiguration, _has_keys=has_keys)
+    return patched(reconfiguration, _keys_are_forgotten=are_forgotten)
 
 
 def agree_as_if_alone() -> Planting:

@@ -69,7 +69,7 @@ def epochs(cluster: LocalCluster) -> dict[str, int]:
 
 async def _changed(cluster: LocalCluster, wanted: ClusterDocument) -> ClusterDocument:
     def steps(at: ClusterDocument) -> Steps:
-        return change(at, wanted)
+        return change(at, lambda _: wanted)
 
     async with asyncio.timeout(WAIT_S):
         return await Recipe(cluster.document, {}, None, None).operate(steps, lambda _todo, _answer: None)

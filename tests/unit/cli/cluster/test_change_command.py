@@ -51,7 +51,8 @@ def test_a_choice_is_set_and_the_file_of_before_does_for_everybody(
     code, out, err = run(running, "choice", "set", "queue/jobs", *EAGER)
     assert (code, out) == (0, "Configuration 2 is in force."), err
     assert (
-        "Configuration 1: each quorum is one of before and one of after.\n2 objects to carry over.\n" in err
+        "Joint configuration 1: each quorum is one of the old and one of the new.\n2 objects to carry over.\n"
+        in err
     )
     for replica in ("r2", "r3"):
         running.kill(replica)

@@ -5,11 +5,12 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from quorate.adts.log import Value
 from quorate.adts.types.catalogue import CONFIGURATION
-from quorate.api_specs.cluster import BadCluster, ClusterDocument
+from quorate.api_specs.cluster import BadCluster, ChoiceRule, ClusterDocument
 from quorate.client_sdk.protocol.configurations import joint, settled, taken_back
 from quorate.client_sdk.protocol.core.values import Carry, CompareAndSet, Done, Failed, Read
 from quorate.client_sdk.protocol.reconfiguration import (
@@ -49,7 +50,7 @@ class Change:
         wanted: ClusterDocument = NEW,
         steps: Generator[Todo, Any, ClusterDocument] | None = None,
     ) -> None:
-        self._steps: Generator[Todo, Any, ClusterDocument] = steps or change(at, wanted)
+        self._steps: Generator[Todo, Any, ClusterDocument] = steps or change(at, lambda _: wanted)
         self.todo: Todo | None = next(self._steps)
         self.result: ClusterDocument | None = None
 
@@ -240,3 +241,55 @@ def test_what_cannot_follow_is_refused_before_anything_is_done() -> None:
 def test_places_in_the_chain_make_no_difference() -> None:
     assert is_like(AFTER, NEW)
     assert not is_like(BOTH, OLD)
+
+
+def test_what_a_replica_is_in_goes_before_what_the_register_has_lost() -> None:
+    """As with stores that were made from others: the chain goes on from where replicas are, and the register is changed from what it holds."""
+    third = replace(NEW, choices=(ChoiceRule("queue/a", collect=False),))
+    operator = Change(at=AFTER, wanted=third)
+    assert operator.read(BOTH) == Tell(AFTER)
+    assert operator.answer({"r4": 2}) == Ask(third)
+    chosen = operator.answer(dict.fromkeys(third.votes, holding(epoch=2)))
+    assert chosen == Perform(CompareAndSet(CONFIGURATION, text(BOTH), text(joint(AFTER, third))))
+
+
+def test_keys_are_forgotten_once_those_who_hold_none_block_the_old_one() -> None:
+    """One that restarts again and again takes all that it holds for keys of before."""
+    operator = Change()
+    operator.begin()
+    operator.answer({"r1": 1, "r2": 1, "r3": 1})
+    operator.answer({"r1": holding(), "r2": holding(), "r3": holding()})
+    assert isinstance(operator.answer({"r1": holding(), "r2": holding(keys=1), "r3": holding(keys=9)}), Wait)
+    assert operator.answer(None) == Ask(BOTH, names=False)
+    following = operator.answer({"r1": holding(), "r2": holding(), "r3": holding(keys=9)})
+    assert following == Perform(CompareAndSet(CONFIGURATION, text(BOTH), text(AFTER)))
+
+
+def test_who_wants_one_thing_more_wants_it_of_what_is_in_force_by_then() -> None:
+    """Two operators change different rules: neither takes the other one's back."""
+    mine, other = ChoiceRule("queue/a", collect=False), ChoiceRule("queue/b", collect=False)
+    with_other = replace(AFTER, choices=(other,))
+
+    def wanted(at: ClusterDocument) -> ClusterDocument:
+        return replace(at, old=UNSET, choices=(mine, *(each for each in at.choices if each != mine)))
+
+    operator = Change(steps=change(OLD, wanted))
+    assert operator.read(with_other) == Tell(with_other)
+    assert operator.answer({"r4": 2}) == Ask(wanted(with_other))
+    chosen = operator.answer(dict.fromkeys(with_other.votes, holding(epoch=2)))
+    both = joint(with_other, wanted(with_other))
+    assert [each.objects for each in both.choices] == ["queue/a", "queue/b"]
+    assert chosen == Perform(CompareAndSet(CONFIGURATION, text(with_other), text(both)))
+
+
+def test_who_finds_his_change_taken_back_begins_it_no_second_time() -> None:
+    operator = Change()
+    operator.begin()
+    operator.answer({"r1": 1, "r2": 1})
+    operator.answer({"r1": holding(), "r2": holding()})
+    operator.answer({"r1": holding(), "r2": holding()})
+    back = taken_back(BOTH)
+    operator.answer(NOT_SWAPPED)
+    assert operator.read(back) == Tell(back)
+    with pytest.raises(BadCluster, match="another operator has taken the change back"):
+        operator.answer({"r1": 2})

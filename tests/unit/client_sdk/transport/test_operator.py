@@ -375,7 +375,7 @@ def test_a_whole_change_of_shipped_replicas_comes_to_its_end(tmp_path: Path) -> 
         queue = front_end.client.queue("jobs")
         replicas.run(queue.enqueue_many([1, 2]))
         wanted = eager(replicas.document)
-        document = replicas.run(operated(front_end.driver, change(replicas.document, wanted)))
+        document = replicas.run(operated(front_end.driver, change(replicas.document, lambda _: wanted)))
         assert document == settled(joint(replicas.document, wanted))
         assert front_end.client.document == document
         assert [replicas.member(name).document for name in replicas.up] == [document] * 3

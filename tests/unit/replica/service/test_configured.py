@@ -1,8 +1,10 @@
 """In which configuration a replica is: when it goes on, what it answers then, and where it is after a restart."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from msgspec.structs import replace
@@ -10,10 +12,12 @@ from msgspec.structs import replace
 from quorate.adts.log import Entry, Value
 from quorate.api_specs.cluster import BadCluster, ChoiceRule, ClusterDocument, ReplicaInfo
 from quorate.api_specs.limits import Limits
-from quorate.api_specs.messages import Append, Batch, Collect, Proposal, Reserve
+from quorate.api_specs.messages import Append, Batch, Collect, Proposal, Reserve, Testimony
 from quorate.client_sdk.protocol.configurations import joint, settled
 from quorate.client_sdk.protocol.core.values import Unanswered
 from quorate.replica.data_folder.identity import open_folder
+from quorate.replica.protocol.log import Reservation
+from quorate.replica.service import configured as configured_module
 from quorate.replica.service.configured import WrongCluster
 from quorate.replica.service.member import Member
 from quorate.replica.store.store import StorageFailed, Store
@@ -185,15 +189,49 @@ async def test_a_replica_that_is_further_is_told_of(member: Member) -> None:
 
 
 async def test_what_is_of_another_cluster_is_refused_though_its_members_have_the_same_names(
-    member: Member,
+    tmp_path: Path,
 ) -> None:
+    file = one_replica(store="own")
+    member = Member(open_folder(tmp_path / "named", file, "r1"))
+    both = joint(file, replace(file, choices=BOTH.choices))
     for other, words in (
-        (replace(BOTH, name="other"), "it is of cluster 'other', and this replica of 'test'"),
-        (replace(BOTH, replicas=(replace(FIRST.replicas[0], store="another"),)), "it names store 'another'"),
+        (replace(both, name="other"), "it is of cluster 'other', and not of 'test'"),
+        (replace(both, replicas=(replace(file.replicas[0], store="another"),)), "it names store 'another'"),
     ):
         with pytest.raises(BadCluster, match=words):
             await member.configured.follow(other)
-    assert member.document == FIRST
+    assert member.document == file
+    await asyncio.to_thread(member.close)
+
+
+async def test_who_is_further_counts_until_it_answers_or_says_nothing_or_is_of_another_cluster(
+    member: Member,
+) -> None:
+    configured = member.configured
+    configured.meet("r2", Unanswered("further", epoch=3))
+    assert configured.is_behind
+    configured.meet("r2", Unanswered("down"))
+    assert not configured.is_behind
+    configured.meet("r2", Unanswered("further", epoch=3))
+    configured.disbelieve("r2")
+    configured.meet("r2", Unanswered("further", epoch=4))
+    assert not configured.is_behind
+    configured.meet("r2", Testimony())
+    configured.meet("r2", Unanswered("further", epoch=4))
+    assert configured.is_behind
+
+
+async def test_keys_of_before_count_for_as_long_as_repeats_may_be_in_time(
+    member: Member, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who goes on to repeat an operation has the key held for good, and every answer is that it is too old."""
+    await member.configured.follow(BOTH)
+    await member.run(lambda store: store.held.put(b"d" * 16, Reservation(), 1))
+    await member.configured.follow(AFTER)
+    assert (await member.configured.holding("", 9)).keys == 1
+    late_s = time.monotonic() + member.document.memory_s
+    monkeypatch.setattr(configured_module, "time", SimpleNamespace(monotonic=lambda: late_s))
+    assert (await member.configured.holding("", 9)).keys == 0
 
 
 async def test_followers_hear_of_it_though_other_work_of_its_transaction_failed(
