@@ -38,20 +38,18 @@ def classes_held(document: ClusterDocument, voting: Collection[str]) -> Iterator
         choice = document.choice_by(rule, adt)
         for name in choice.classes:
             needed = _outboxes(document, rule, choice, name) or needed_by(choice, name)
-            needed = (*needed, *_of_before(document.former, rule, adt, name))
+            before = choice_before(document, rule, adt)
+            needed = (*needed, *(() if before is None else needed_by(before, name)))
             lacking = [quorum for quorum in needed if not quorum.is_met_by(voting)]
             lacks = max((_lack(quorum, voting) for quorum in lacking), default=(0, ""))[1]
             yield ClassHeld(place, rule.objects, adt, name, not lacking, lacks)
 
 
-def _of_before(
-    former: ClusterDocument | None, rule: ChoiceRule, adt: str, event_class: EventClass
-) -> Sequence[Quorum]:
-    """Those of the configuration before, while the cluster changes from it."""
-    if former is None:
-        return ()
-    objects = rule.objects if rule.objects.startswith(f"{adt}/") else f"{adt}/*"
-    return needed_by(former.choice_of(objects), event_class)
+def choice_before(document: ClusterDocument, rule: ChoiceRule, adt: str) -> QuorumChoice | None:
+    """The choice of the configuration before for the objects of a rule, while the cluster changes from it; narrower rules of then are left out."""
+    if document.former is None:
+        return None
+    return document.former.choice_of(rule.objects if rule.objects.startswith(f"{adt}/") else f"{adt}/*")
 
 
 def _outboxes(

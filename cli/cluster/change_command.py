@@ -98,6 +98,8 @@ def change(
         raise Usage("Name the cluster file as it is to be, as `quorate change new.toml`; or --abort alone.")
     if new is not None:
         wanted = read_document(new)
+        if found := difference(configuration_of(cluster_document(cluster)), configuration_of(wanted)):
+            say(f"Rules and votes: {found.replace(' then', ' before')}.")
         carry_out(cluster, lambda _: wanted, dry_run=dry_run, deadline_s=deadline_s, as_json=as_json)
         return
     if dry_run:
@@ -115,8 +117,6 @@ def carry_out(cluster: str, want: Wanted, *, dry_run: bool, deadline_s: float, a
     now = cluster_document(cluster)
     wanted = want(now)
     _check(now, wanted)
-    if found := difference(configuration_of(now), configuration_of(wanted)):
-        say(f"Rules and votes: {found.replace(' then', ' before')}.")
     shifts = list(shifts_between(now, wanted))
     for shift in shifts:
         say(f"{shift.told}.")

@@ -203,7 +203,7 @@ def connect(
     forward: bool = True,
     tracer_provider: "TracerProvider | None" = None,
 ) -> Client:
-    """A blocking client, for any number of threads.
+    """A blocking client, for any number of threads. It asks the replicas once which configuration is in force, for half a second where none answers.
 
     `endpoints` maps replica ids to URLs that override the document's (proxies, tunnels); `token` is the bearer token of
     replicas that want one; `tls` says whom to trust at https:// URLs, and which certificate to show (left out: what the

@@ -11,7 +11,7 @@ from msgspec.structs import asdict
 
 from ...adts.specification import operation_of
 from ...adts.types.catalogue import adt_of, is_overwritten
-from ...api_specs.classes_held import rules_in_force
+from ...api_specs.classes_held import choice_before, rules_in_force
 from ...api_specs.cluster import ChoiceRule, ClusterDocument
 from ...api_specs.messages import Collected
 from ...client_sdk.inspection.lease_status import LeaseStatus
@@ -217,7 +217,8 @@ def choices_of(document: ClusterDocument, seen: Mapping[str, Seen]) -> models.Ch
     """The quorum choices in force, with their constraints, and which event classes have their quorums now."""
     ready = [id for id, each in seen.items() if each.state == "ready"]
     shown = [
-        _choice(rule, adt, document.choice_by(rule, adt), ready) for rule, adt in rules_in_force(document)
+        _choice(rule, adt, document.choice_by(rule, adt), choice_before(document, rule, adt), ready)
+        for rule, adt in rules_in_force(document)
     ]
     return models.Choices(
         votes=document.votes,
@@ -227,14 +228,16 @@ def choices_of(document: ClusterDocument, seen: Mapping[str, Seen]) -> models.Ch
     )
 
 
-def _choice(rule: ChoiceRule, adt: str, choice: QuorumChoice, ready: list[str]) -> models.ChoiceSeen:
+def _choice(
+    rule: ChoiceRule, adt: str, choice: QuorumChoice, before: QuorumChoice | None, ready: list[str]
+) -> models.ChoiceSeen:
     constraints = constraints_of(choice.specification, ordering=rule.ordering, consistency=choice.consistency)
     return models.ChoiceSeen(
         objects=rule.objects,
         type=adt,
         ordering=rule.ordering,
         collect=rule.collect,
-        classes=[_class(choice, name, ready) for name in choice.classes],
+        classes=[_class(choice, before, name, ready) for name in choice.classes],
         constraints=[
             models.Constraint(operation=operation, event_class=name)
             for operation, needed in constraints.meets.items()
@@ -244,11 +247,14 @@ def _choice(rule: ChoiceRule, adt: str, choice: QuorumChoice, ready: list[str]) 
     )
 
 
-def _class(choice: QuorumChoice, name: str, ready: list[str]) -> models.ClassSeen:
+def _class(
+    choice: QuorumChoice, before: QuorumChoice | None, name: str, ready: list[str]
+) -> models.ClassSeen:
     operation = operation_of(name)
     sizes = choice.sizes(name)
     systems = choice.assignment if isinstance(choice, SystemChoice) else None
-    quorums = (choice.initial_of(operation), choice.final_of(name))
+    sides = [choice] if before is None else [choice, before]
+    quorums = [quorum for side in sides for quorum in (side.initial_of(operation), side.final_of(name))]
     return models.ClassSeen(
         name=name,
         operation=operation,
