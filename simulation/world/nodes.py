@@ -350,7 +350,11 @@ class FrontNode(Stoppable):
         if document.number > self.machine.epoch:
             self.world.later(delay_us, self.follow, document)
         # It counts as silent, not as refusing: it may come into ours.
-        answer = Unanswered(f"it is in configuration {document.number}", definite=not exchange.is_doubled)
+        answer = Unanswered(
+            f"it is in configuration {document.number}",
+            definite=not exchange.is_doubled,
+            epoch=document.number,
+        )
         self.world.later(delay_us, self._answer, exchange, answer)
 
     def fail_soon(self, exchange: Exchange, detail: str, *, is_definite: bool = False) -> None:

@@ -107,6 +107,8 @@ def limit_of(answer: object) -> Limit | None:
     return None
 
 
+BEHIND_S: Final = 0.02
+"""A replica that is in an earlier configuration is asked again after so long: all hear of a later one at about the same time."""
 SOON_S: Final = 1e-6
 """Who waits so long goes on in the driver's next turn, after all that is ready now."""
 
@@ -281,7 +283,9 @@ class Gathering:
                 self._at_large[event.replica] -= 1
             if is_latest:
                 _, delay_s = self._pending[event.replica]
-                self._pending[event.replica] = (self._task.now.mono_s + delay_s, delay_s)
+                is_behind = isinstance(event.answer, Unanswered) and event.answer.epoch is not None
+                wait_s = min(delay_s, BEHIND_S) if is_behind else delay_s
+                self._pending[event.replica] = (self._task.now.mono_s + wait_s, delay_s)
             return True
         del self._pending[event.replica], self._tokens[event.replica]
         if (limit := limit_of(event.answer)) is not None:

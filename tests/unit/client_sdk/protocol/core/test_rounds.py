@@ -7,6 +7,7 @@ import pytest
 from quorate.api_specs.messages import Collect, Collected, Refused, Reply, Status
 from quorate.client_sdk.protocol.core.answer_times import RESEND_S_FIRST, RESEND_S_MAX
 from quorate.client_sdk.protocol.core.rounds import (
+    BEHIND_S,
     Answered,
     Event,
     Expired,
@@ -179,6 +180,17 @@ def test_a_broken_connection_is_tried_again_later_and_a_refusal_is_not() -> None
     round_.answer("r2", Unanswered("no token", refused=True))
     round_.sleep_until(RESEND_S_FIRST)
     assert sorted(to for to, _ in round_.post.sent[3:]) == ["r1", "r3"]
+
+
+def test_a_replica_in_an_earlier_configuration_is_asked_again_soon() -> None:
+    """All hear of a later one at about the same time: who waits as for one that is silent takes 0.2 s."""
+    round_ = Round(two)
+    round_.answer("r1", Unanswered("it is in configuration 3", definite=True, epoch=3))
+    round_.answer("r2", Unanswered("connection reset"))
+    round_.sleep_until(BEHIND_S)
+    assert [to for to, _ in round_.post.sent[3:]] == ["r1"]
+    round_.sleep_until(RESEND_S_FIRST)
+    assert sorted(to for to, _ in round_.post.sent[4:]) == ["r2", "r3"]
 
 
 @pytest.mark.parametrize("is_together", [False, True])
