@@ -100,10 +100,12 @@ class Watch(Background):
         is not down: it answers once this one is there, too, and before that nobody has vouched for the store. So all are asked there as long."""
         configured = self._member.configured
         waiting, late_s, epoch = set(self._names), time.monotonic() + ASK_S, configured.document.number
-        while waiting and (time.monotonic() < late_s or configured.is_behind):
-            waiting -= await self._heard(waiting, max(RETRY_S, late_s - time.monotonic()))
+        while waiting:
             if configured.document.number > epoch:
                 late_s, epoch = time.monotonic() + ASK_S, configured.document.number
+            if time.monotonic() >= late_s and not configured.is_behind:
+                break
+            waiting -= await self._heard(waiting, max(RETRY_S, late_s - time.monotonic()))
             if waiting:
                 await asyncio.sleep(RETRY_S)
         if waiting:

@@ -343,14 +343,15 @@ class Further:
 
     def __init__(self, document: ClusterDocument) -> None:
         self.document = document
-        self.asked = 0
+        self.asked = self.testified = 0
 
     async def announce(self, replica: str, told: Announcement, timeout_s: float) -> Testimony | Unanswered:
         del replica, timeout_s
         self.asked += 1
         if told.cluster != self.document.hash:
             return Unanswered("it is further", refused=True, epoch=self.document.number)
-        return Testimony("a", LATE)
+        self.testified += 1
+        return Testimony()
 
     async def aclose(self) -> None:
         """Nothing to give up."""
@@ -372,4 +373,21 @@ async def test_a_store_is_not_vouched_for_while_another_replica_is_in_a_later_co
     await own.configured.follow(further.document)
     await asking
     assert own.is_vouched_for
+    await asyncio.to_thread(own.close)
+
+
+async def test_a_store_that_went_on_late_is_asked_for_there_before_it_votes(tmp_path: Path) -> None:
+    """It goes on while the watch rests, long after those that are down are waited for: the first word comes in the later configuration alone."""
+    own = member(open_folder(tmp_path / "r1", DOCUMENT, "r1"), "r1")
+    further = Further(joint(DOCUMENT, replace(DOCUMENT, choices=(ChoiceRule("queue/*", collect=False),))))
+    own.configured.hear_of_later = lambda _: None
+    asking = asyncio.create_task(Watch(own, further)._ask())
+    while further.asked < 12:
+        await asyncio.sleep(watch_module.ASK_S)
+    asked, testified = further.asked, further.testified
+    assert not testified
+    await own.configured.follow(further.document)
+    await asking
+    assert further.asked > asked
+    assert further.testified, "it was asked there before the first vote"
     await asyncio.to_thread(own.close)
