@@ -97,10 +97,10 @@ def change(
     if (new is None) != abort:
         raise Usage("Name the cluster file as it is to be, as `quorate change new.toml`; or --abort alone.")
     if new is not None:
-        wanted = read_document(new)
-        if found := difference(configuration_of(cluster_document(cluster)), configuration_of(wanted)):
+        wanted, now = read_document(new), cluster_document(cluster)
+        if found := difference(configuration_of(now), configuration_of(wanted)):
             say(f"Rules and votes: {found.replace(' then', ' before')}.")
-        carry_out(cluster, lambda _: wanted, dry_run=dry_run, deadline_s=deadline_s, as_json=as_json)
+        carry_out(cluster, now, lambda _: wanted, dry_run=dry_run, deadline_s=deadline_s, as_json=as_json)
         return
     if dry_run:
         raise Usage("--abort with --dry-run: leave one of them out.")
@@ -112,9 +112,10 @@ def change(
     answer(as_json, {"epoch": document.number, "hash": document.hash}, text)
 
 
-def carry_out(cluster: str, want: Wanted, *, dry_run: bool, deadline_s: float, as_json: bool) -> None:
-    """Say what becomes more and less available, have the cluster go on to the configuration, and answer what is in force. Raises Failure."""
-    now = cluster_document(cluster)
+def carry_out(
+    cluster: str, now: ClusterDocument, want: Wanted, *, dry_run: bool, deadline_s: float, as_json: bool
+) -> None:
+    """Say what becomes more and less available than now, have the cluster go on to the configuration, and answer what is in force. Raises Failure."""
     wanted = want(now)
     _check(now, wanted)
     shifts = list(shifts_between(now, wanted))

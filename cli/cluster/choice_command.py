@@ -62,7 +62,7 @@ def set_choice(
     wanted = with_rule(now, rule)
     say(rule_text(rule, wanted.own_votes))
     carry_out(
-        cluster, lambda at: with_rule(at, rule), dry_run=dry_run, deadline_s=deadline_s, as_json=as_json
+        cluster, now, lambda at: with_rule(at, rule), dry_run=dry_run, deadline_s=deadline_s, as_json=as_json
     )
 
 

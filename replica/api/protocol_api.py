@@ -79,9 +79,8 @@ class Batches:
         media_type = _media_type(headers.get(b"content-type", _JSON).decode("latin-1"))
         batch = _decoded(body, media_type, _DECODE)
         caller.bucket.charge(min(len(batch.requests), self.member.document.limits.requests_max) - 1)
-        self.member.configured.check(
-            batch.cluster
-        )  # Before what costs more; and once more in the store's turn.
+        # Before what costs more; and once more in the store's turn.
+        self.member.configured.check(batch.cluster)
         found = check_batch(batch, self.member.document.limits)
         if (lacking := batch_problem(found.sound, caller, self._access.known)) is not None:
             raise lacks_scope(lacking)

@@ -42,7 +42,7 @@ from .identity import (
     open_folder,
 )
 from .private_folders import make_private_folder, remove_made, write_durably
-from .replacement import fill, loses, open_source, with_store
+from .replacement import fill, latest_of, loses, open_source, with_store
 
 MANIFEST_FILE: Final = "backup.json"
 MANIFEST_BYTES_MAX: Final = 1024 * 1024
@@ -224,9 +224,7 @@ def _make_all(old: ClusterDocument, new: ClusterDocument, backups: Mapping[str, 
         for replica, backup in backups.items():
             restore(backup, staging / replica)
             _, sources[replica] = open_source(stack, old, replica, staging / replica, may_be_restored=True)
-        latest = max(
-            (source.document_in_force(old) for source in sources.values()), key=lambda each: each.number
-        )
+        latest = latest_of(old, sources.values())
         for replica in new.votes:
             format_store(root / replica, new, replica)
         made = {replica: open_source(stack, new, replica, root / replica) for replica in new.votes}

@@ -65,8 +65,9 @@ _DECODE: Final = msgspec.json.Decoder(Identity).decode
 class Folder:
     """An open data folder, locked for this process until `close`.
 
-    `file` is the cluster file, `chosen` the configuration that the store notes where that was chosen while the cluster ran. `lost` is None, or the sentence that says why this replica must not vote; then there is no database, unless it voted under
-    another configuration (`is_other`). `is_new`: its store has never voted.
+    `file` is the cluster file, `chosen` the configuration that the store notes where that was chosen while the cluster ran. `lost` is
+    None, or the sentence that says why this replica must not vote; then there is no database, unless it voted under another
+    configuration (`is_other`). `is_new`: its store has never voted.
     """
 
     path: Path

@@ -7,7 +7,7 @@ operation begun before is refused. Only what a final quorum of the lost replica 
 The new store bears witness from the start: it notes how far each of the others has come.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -66,10 +66,16 @@ def loses(document: ClusterDocument, lost: Collection[str]) -> list[str]:
 def in_force_in(document: ClusterDocument, folders: Mapping[str, Path]) -> ClusterDocument:
     """The document with the latest configuration that a store in these folders notes, by replica. Raises FolderRefused."""
     with ExitStack() as stack:
-        found = [
-            open_source(stack, document, replica, path, may_be_restored=True)[1].document_in_force(document)
+        opened = [
+            open_source(stack, document, replica, path, may_be_restored=True)
             for replica, path in folders.items()
         ]
+        return latest_of(document, [source for _, source in opened])
+
+
+def latest_of(document: ClusterDocument, sources: Iterable[Store]) -> ClusterDocument:
+    """The document with the latest configuration that one of these stores notes."""
+    found = [source.document_in_force(document) for source in sources]
     return max([document, *found], key=lambda each: each.number)
 
 
@@ -99,9 +105,7 @@ def make_replacement(
             for other, path in sorted(others.items())
         }
         sources = {other: source for other, (_, source) in opened.items()}
-        latest = max(
-            (source.document_in_force(old) for source in sources.values()), key=lambda each: each.number
-        )
+        latest = latest_of(old, sources.values())
         _refuse_forgetful(opened, replica_id)
         refuse_store(folder, old, replica_id)
         format_store(folder, new, replica_id)

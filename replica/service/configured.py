@@ -146,10 +146,9 @@ class Configured:
         return held
 
     def _held(self, store: Store, after: str, limit: int) -> Held:
+        # After so long no repeat under one of them can be in time any more, however often it is tried.
         if time.monotonic() >= self._since_s + self.document.memory_s:
-            self._keys_before = (
-                frozenset()
-            )  # No repeat under one of them can be in time any more, however often it is tried.
+            self._keys_before = frozenset()
         self._keys_before &= store.held.digests()
         names = store.names("", after, limit + 1)
         return Held(self.document.number, tuple(names[:limit]), len(names) > limit, len(self._keys_before))

@@ -108,7 +108,7 @@ def limit_of(answer: object) -> Limit | None:
 
 
 BEHIND_S: Final = 0.02
-"""A replica that is in an earlier configuration is asked again after so long: all hear of a later one at about the same time."""
+"""A replica that is in another configuration is asked again after so long at first: all hear of a later one at about the same time."""
 SOON_S: Final = 1e-6
 """Who waits so long goes on in the driver's next turn, after all that is ready now."""
 
@@ -207,6 +207,8 @@ class Gathering:
         """Those that were asked again because they said nothing."""
         self._at_large = Counter[str]()
         """By replica, requests that may have reached it, or may still: all but those that it certainly did not act upon."""
+        self._elsewhere = Counter[str]()
+        """By replica, answers that it is in another configuration."""
         self._task = task
         self._request_to = request_to
         self._begun_s = task.now.mono_s
@@ -283,8 +285,7 @@ class Gathering:
                 self._at_large[event.replica] -= 1
             if is_latest:
                 _, delay_s = self._pending[event.replica]
-                is_behind = isinstance(event.answer, Unanswered) and event.answer.epoch is not None
-                wait_s = min(delay_s, BEHIND_S) if is_behind else delay_s
+                wait_s = self._until_again_s(event, delay_s)
                 self._pending[event.replica] = (self._task.now.mono_s + wait_s, delay_s)
             return True
         del self._pending[event.replica], self._tokens[event.replica]
@@ -296,6 +297,15 @@ class Gathering:
         elif not isinstance(event.answer, ForwardedReply):  # Tokens of forwarded requests are of no round.
             self.replies[event.replica] = event.answer
         return True
+
+    def _until_again_s(self, event: Answered, delay_s: float) -> float:
+        """How long to wait before a replica that gave no useful answer is asked again: one in another configuration soon, and then for longer and
+        longer."""
+        if not isinstance(event.answer, Unanswered) or event.answer.epoch is None:
+            return delay_s
+        before = self._elsewhere[event.replica]
+        self._elsewhere[event.replica] += 1
+        return min(delay_s, BEHIND_S * (1 << min(before, 10)))
 
     def _to_repeat(self, answer: object) -> str | None:
         """Why the replica is to be asked again after this answer, if it is: there was none, or what it was asked had waited for so long

@@ -189,8 +189,13 @@ def test_a_replica_in_an_earlier_configuration_is_asked_again_soon() -> None:
     round_.answer("r2", Unanswered("connection reset"))
     round_.sleep_until(BEHIND_S)
     assert [to for to, _ in round_.post.sent[3:]] == ["r1"]
+    round_.answer("r1", Unanswered("it is in configuration 3", definite=True, epoch=3))
+    round_.sleep_until(2 * BEHIND_S)
+    assert len(round_.post.sent) == 4, "it waits for twice as long"
+    round_.sleep_until(3 * BEHIND_S)
+    assert [to for to, _ in round_.post.sent[4:]] == ["r1"]
     round_.sleep_until(RESEND_S_FIRST)
-    assert sorted(to for to, _ in round_.post.sent[4:]) == ["r2", "r3"]
+    assert sorted(to for to, _ in round_.post.sent[5:]) == ["r2", "r3"]
 
 
 @pytest.mark.parametrize("is_together", [False, True])
