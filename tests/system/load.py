@@ -5,10 +5,14 @@ Owns which operations are tried; what came of them is in the history. Must not k
 
 import asyncio
 import itertools
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Final
 
-from quorate.client_sdk import AsyncClient, QuorateError
+from quorate.api_specs.cluster import ClusterDocument
+from quorate.client_sdk import AsyncClient, QuorateError, connect_async
+from quorate.client_sdk.api.history import History
 from tests.system.harness import drained, until
 
 MAJORITIES: Final = ("queue/jobs", "register/leader", "dictionary/users")
@@ -116,3 +120,25 @@ async def last_look(client: AsyncClient, queues: Sequence[str] = ("jobs",)) -> N
     await client.register("leader").read()
     for user in range(USERS):
         await client.dictionary("users").get(f"user-{user}")
+
+
+@asynccontextmanager
+async def front_ends(
+    document: ClusterDocument,
+    history: Path,
+    *,
+    count: int,
+    deadline_s: float,
+    queues: Sequence[str] = ("jobs",),
+) -> AsyncIterator[list[AsyncClient]]:
+    """So many clients that record; they are closed at the end, and a last one takes and reads all that is left."""
+    connected = [
+        await connect_async(document, deadline_s=deadline_s, history=History(history)) for _ in range(count)
+    ]
+    try:
+        yield connected
+    finally:
+        for client in connected:
+            await client.aclose()
+    async with connect_async(document, history=history) as last:
+        await last_look(last, queues)

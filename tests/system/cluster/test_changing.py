@@ -16,13 +16,12 @@ from msgspec.structs import replace
 
 from quorate.api_specs.cluster import ChoiceRule, ClusterDocument, checked, parse
 from quorate.cli.cluster.local_cluster import LocalCluster
-from quorate.client_sdk import connect, connect_async
+from quorate.client_sdk import connect
 from quorate.client_sdk.api.connect import Recipe
-from quorate.client_sdk.api.history import History
 from quorate.client_sdk.protocol.reconfiguration import Steps, change
 from tests.system.harness import WAIT_S, Clusters, until_now
 from tests.system.histories import Told
-from tests.system.load import DEADLINE_S, MAJORITIES, Load, goes_on, last_look
+from tests.system.load import DEADLINE_S, MAJORITIES, Load, front_ends, goes_on
 from tests.unit.cli.conftest import quorate
 
 FRONT_ENDS: Final = 3
@@ -96,22 +95,13 @@ async def _run(
     clusters: Clusters, cluster: LocalCluster, changes: Callable[[Load], Coroutine[object, object, None]]
 ) -> None:
     load = Load(deadline_s=DEADLINE_S)
-    connected = [
-        await connect_async(cluster.document, deadline_s=DEADLINE_S, history=History(clusters.history))
-        for _ in range(FRONT_ENDS)
-    ]
-    try:
-        async with asyncio.TaskGroup() as group:
-            for client in connected:
-                for worker in load.workers(client):
-                    group.create_task(worker)
-            group.create_task(changes(load))
-        assert min(client.document.number for client in connected) > 0
-    finally:
+    made = front_ends(cluster.document, clusters.history, count=FRONT_ENDS, deadline_s=DEADLINE_S)
+    async with made as connected, asyncio.TaskGroup() as group:
         for client in connected:
-            await client.aclose()
-    async with connect_async(cluster.document, history=clusters.history) as last:
-        await last_look(last)
+            for worker in load.workers(client):
+                group.create_task(worker)
+        await changes(load)
+        assert min(client.document.number for client in connected) > 0
 
 
 def test_twenty_changes_in_a_row_under_load_lose_and_double_nothing(clusters: Clusters) -> None:

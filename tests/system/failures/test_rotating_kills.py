@@ -19,11 +19,10 @@ import pytest
 
 from quorate.api_specs.cluster import ChoiceRule
 from quorate.cli.cluster.local_cluster import LocalCluster
-from quorate.client_sdk import AsyncClient, AsyncQueue, OutcomeUnknown, Unavailable, connect_async
-from quorate.client_sdk.api.history import History
+from quorate.client_sdk import AsyncClient, AsyncQueue, OutcomeUnknown, Unavailable
 from tests.system.harness import Clusters
 from tests.system.histories import Told
-from tests.system.load import DEADLINE_S, IN_VAIN_S, MAJORITIES, Load, goes_on, last_look
+from tests.system.load import DEADLINE_S, IN_VAIN_S, MAJORITIES, Load, front_ends, goes_on
 
 EAGER: Final[dict[str, tuple[int, int]]] = {"Enq/Ok": (0, 1), "Deq/Ok": (3, 1), "Deq/Empty": (3, 0)}
 THRIFTY: Final[dict[str, tuple[int, int]]] = {"Enq/Ok": (0, 3), "Deq/Ok": (1, 3), "Deq/Empty": (1, 0)}
@@ -67,21 +66,14 @@ async def _kill_in_turn(cluster: LocalCluster, client: AsyncClient, load: Load) 
 
 async def _run(clusters: Clusters, cluster: LocalCluster) -> None:
     load = Load(QUEUES)
-    connected = [
-        await connect_async(cluster.document, deadline_s=DEADLINE_S, history=History(clusters.history))
-        for _ in range(FRONT_ENDS)
-    ]
-    try:
-        async with asyncio.TaskGroup() as group:
-            for client in connected:
-                for worker in load.workers(client):
-                    group.create_task(worker)
-            group.create_task(_kill_in_turn(cluster, connected[0], load))
-    finally:
+    made = front_ends(
+        cluster.document, clusters.history, count=FRONT_ENDS, deadline_s=DEADLINE_S, queues=QUEUES
+    )
+    async with made as connected, asyncio.TaskGroup() as group:
         for client in connected:
-            await client.aclose()
-    async with connect_async(cluster.document, history=clusters.history) as last:
-        await last_look(last, QUEUES)
+            for worker in load.workers(client):
+                group.create_task(worker)
+        group.create_task(_kill_in_turn(cluster, connected[0], load))
 
 
 def test_killing_replicas_in_turn_loses_and_doubles_nothing(clusters: Clusters) -> None:

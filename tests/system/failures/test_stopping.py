@@ -27,10 +27,9 @@ from quorate.api_specs.limits import DRAIN_S_MAX, STOP_S_MAX
 from quorate.cli.cluster.local_cluster import LocalCluster
 from quorate.cli.cluster.probe import is_ready
 from quorate.client_sdk import AsyncClient, OutcomeUnknown, connect_async
-from quorate.client_sdk.api.history import History
 from tests.system.harness import QUICK, Clusters, delete_all, until, until_now
 from tests.system.histories import Told
-from tests.system.load import MAJORITIES, Load, Operation, goes_on, last_look
+from tests.system.load import MAJORITIES, Load, Operation, front_ends, goes_on
 
 FRONT_ENDS: Final = 3
 CALLERS: Final = 4
@@ -137,23 +136,14 @@ async def _restart_in_turn(cluster: LocalCluster, load: Load, callers: list[Call
 
 
 async def _roll(clusters: Clusters, cluster: LocalCluster, load: Load, callers: list[Caller]) -> list[int]:
-    connected: list[AsyncClient] = [
-        await connect_async(cluster.document, deadline_s=PATIENCE_S, history=History(clusters.history))
-        for _ in range(FRONT_ENDS)
-    ]
-    try:
-        async with asyncio.TaskGroup() as group:
-            for client in connected:
-                for worker in load.workers(client):
-                    group.create_task(worker)
-            for caller in callers:
-                group.create_task(caller.work(load))
-            restarting = group.create_task(_restart_in_turn(cluster, load, callers))
-    finally:
+    made = front_ends(cluster.document, clusters.history, count=FRONT_ENDS, deadline_s=PATIENCE_S)
+    async with made as connected, asyncio.TaskGroup() as group:
         for client in connected:
-            await client.aclose()
-    async with connect_async(cluster.document, history=clusters.history) as last:
-        await last_look(last)
+            for worker in load.workers(client):
+                group.create_task(worker)
+        for caller in callers:
+            group.create_task(caller.work(load))
+        restarting = group.create_task(_restart_in_turn(cluster, load, callers))
     return restarting.result()
 
 

@@ -80,6 +80,8 @@ def test_who_repeats_a_change_that_was_cut_off_goes_on_and_it_can_be_taken_back(
     code, out, _ = run(running, "status")
     assert (code, "the cluster is changing to it from the one before" in out) == (1, True)
     assert run(running, "queue", "jobs", "enqueue", "1")[0] == 0
+    code, _, err = run(running, "choice", "set", "queue/other", "Enq=0,2", "--deadline", "2")
+    assert (code, "It is another operator's change, which is finished first." in err) == (3, True), err
     code, out, err = run(running, "change", "--abort")
     assert (code, out) == (0, "Configuration 4 is in force, with the quorums of before the change."), err
     assert run(running, *words)[0] == 3

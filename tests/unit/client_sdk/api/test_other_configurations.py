@@ -1,5 +1,6 @@
 """A client that was made with the first document works on while its cluster goes on to other configurations, and says which one it goes by."""
 
+import asyncio
 import multiprocessing
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -9,10 +10,14 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from quorate.api_specs.cluster import ChoiceRule, ClusterDocument
-from quorate.client_sdk import AsyncClient, Client, connect, connect_async
+from quorate.api_specs.cluster import ChoiceRule, ClusterDocument, ReplicaInfo
+from quorate.client_sdk import AsyncClient, Client, RefusedByReplicas, connect, connect_async
+from quorate.client_sdk.api.connect import Recipe
 from quorate.client_sdk.protocol.configurations import joint, settled
+from quorate.client_sdk.protocol.reconfiguration import change
+from quorate.simulation.memory.replica import InMemoryReplica
 from tests.support.in_process import DEADLINE_S, InProcessCluster, in_process
+from tests.unit.client_sdk.loopback import PendingCommand, cluster_of, problem, replica_handler
 
 EAGER = ChoiceRule("queue/*", {"Enq/Ok": (0, 1), "Deq/Ok": (3, 1), "Deq/Empty": (3, 0)})
 
@@ -149,3 +154,41 @@ def test_a_forked_child_begins_where_its_parent_is(cluster: InProcessCluster) ->
     client.close()
     here.close()
     there.close()
+
+
+def test_a_later_configuration_of_another_cluster_is_not_gone_on_to() -> None:
+    """Two clusters may have the same name, and the same names of replicas: a wrong endpoint must not lead a client from one to the other."""
+    infos = tuple(ReplicaInfo(f"r{n}", f"http://127.0.0.1:{n}", 1, f"store{n}") for n in (1, 2, 3))
+    file = ClusterDocument("local", infos)
+    with cluster_of(file) as served:
+        named = replace(
+            served.document,
+            replicas=tuple(
+                replace(each, store=f"store{n}") for n, each in enumerate(served.document.replicas, 1)
+            ),
+        )
+        stranger = replace(
+            named, epoch=6, replicas=tuple(replace(each, store="another") for each in named.replicas)
+        )
+        later = replace(named, epoch=6)
+        for told, expected in ((stranger, 0), (later, 6)):
+            for id, server in served.servers.items():
+                server.handler = replica_handler(InMemoryReplica(told, id), told)
+            with connect(named) as client:
+                assert client.document.number == expected
+
+
+async def test_an_operator_whom_all_refuse_hears_it_at_once() -> None:
+    """As without a token: to ask again would wait for the whole deadline, and say that no quorum answers."""
+
+    async def refuses(_: PendingCommand) -> bytes:
+        return problem(401, "unauthorized", definite=True)
+
+    infos = tuple(ReplicaInfo(f"r{n}", f"http://127.0.0.1:{n}") for n in (1, 2, 3))
+    with cluster_of(ClusterDocument("local", infos)) as served:
+        for server in served.servers.values():
+            server.handler = refuses
+        recipe = Recipe(served.document, {}, None, None)
+        with pytest.raises(RefusedByReplicas, match="advice on unauthorized"):
+            async with asyncio.timeout(DEADLINE_S):
+                await recipe.operate(lambda at: change(at, lambda _: at), lambda _todo, _answer: None)

@@ -33,6 +33,7 @@ from quorate.replica.protocol.refusals import Bounds
 from quorate.replica.store.database import CopyStopped, Database, StorageFailed, copy_database
 from quorate.replica.store.store import Store
 from quorate.timestamps.timestamp import ZERO, Timestamp, make
+from tests.support.voted import go_on
 
 NOW_US = 1_000_000
 IDS = ("r1", "r2", "r3")
@@ -370,14 +371,7 @@ def test_backups_keep_to_the_configuration_that_was_in_force(data: Path, tmp_pat
         document(), epoch=2, choices=(ChoiceRule("queue/*", {"Enq/Ok": (0, 1), "Deq/Ok": (3, 1)}),)
     )
     for id in IDS[1:]:
-        opened = open_folder(data / id, document(), id)
-        assert opened.database is not None
-        store = Store(opened.database)
-        store.note_configuration(document())
-        store.follow_configuration(later)
-        store.commit()
-        store.close()
-        opened.close()
+        go_on(data / id, document(), id, later)
     backups = {id: back_up(data, id, tmp_path / id) for id in IDS}
     assert sort_backups(document(), list(backups.values()), accept_loss=False) == backups
     with pytest.raises(BackupRefused, match=r"no backup of r1, who alone may have held .*Enq/Ok of queue/\*"):

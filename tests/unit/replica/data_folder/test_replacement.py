@@ -22,6 +22,7 @@ from quorate.replica.protocol.witness import Witness
 from quorate.replica.store.store import Store
 from quorate.timestamps.ballot import make_ballot
 from quorate.timestamps.timestamp import ZERO, Timestamp, make
+from tests.support.voted import go_on
 
 NOW_US = 1_000_000
 NAME = "queue/jobs"
@@ -277,24 +278,12 @@ def test_the_merge_takes_the_highest_of_each_promise() -> None:
         assert (union.accepted, union.summary.horizon) == (high, t(4))
 
 
-def go_on(folder: Path, replica: str, later: ClusterDocument) -> None:
-    """As a replica that has voted, and was told of a later configuration."""
-    opened = open_folder(folder / replica, document(), replica)
-    assert opened.database is not None
-    store = Store(opened.database)
-    store.note_configuration(document())
-    store.follow_configuration(later)
-    store.commit()
-    store.close()
-    opened.close()
-
-
 def test_a_new_store_is_in_the_latest_configuration_that_another_one_notes(three: Path) -> None:
     """In an earlier one it would answer who has slept through the change, and r1 alone stores an enqueue there."""
     eager = document(enq_final=1)
     both = joint(eager, document())
     for replica, later in (("r1", both), ("r2", settled(both))):
-        go_on(three, replica, later)
+        go_on(three / replica, document(), replica, later)
     others = {"r1": three / "r1", "r2": three / "r2"}
     new = with_store(document(), "r3", "another")
     make_replacement(document(), new, "r3", three / "new", others)
@@ -307,7 +296,7 @@ def test_a_new_store_is_in_the_latest_configuration_that_another_one_notes(three
 
 def test_what_is_lost_is_told_by_the_configuration_in_force(three: Path) -> None:
     later = replace(document(enq_final=1), epoch=2)
-    go_on(three, "r2", later)
+    go_on(three / "r2", document(), "r2", later)
     others = {"r1": three / "r1", "r2": three / "r2"}
     assert loses(in_force_in(document(), others), ["r3"]) == [
         "Deq/Ok of queue/* (final quorum 1)",

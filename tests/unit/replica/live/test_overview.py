@@ -4,9 +4,11 @@ import pytest
 from msgspec.structs import replace
 
 from quorate.adts.log import Dead, Entry, LeaseCounts, Leased, Summary, Value
+from quorate.api_specs.classes_held import classes_held
 from quorate.api_specs.cluster import ChoiceRule, ClusterDocument, ReplicaInfo, checked
 from quorate.api_specs.limits import Limits
 from quorate.api_specs.messages import Collected, Row, Status
+from quorate.client_sdk.protocol.configurations import joint, settled
 from quorate.replica.live.cluster_scan import Seen
 from quorate.replica.live.models import CatchUpSeen
 from quorate.replica.live.overview import EVENT_CHARS_MAX, choices_of, overview_of, trace_of
@@ -255,3 +257,18 @@ def test_choices_made_of_systems_are_told_as_systems() -> None:
     assert deq.initial_system == "(r1 + (r2*r3))"
     assert deq.final_system is not None
     assert not deq.is_available, "r1 alone may be read, but no change is stored without r2 or r3"
+
+
+def test_while_the_cluster_changes_a_class_is_available_where_both_sides_have_their_quorums() -> None:
+    eager = ChoiceRule("queue/*", {"Enq/Ok": (0, 1), "Deq/Ok": (3, 1), "Deq/Empty": (3, 0)})
+    before = checked(ClusterDocument("test", REPLICAS, choices=(eager,)))
+    both = joint(before, checked(ClusterDocument("test", REPLICAS)))
+    for document, expected in ((before, False), (both, False), (settled(both), True)):
+        told = next(each for each in choices_of(document, seen({}, {}, DOWN)).choices if each.type == "queue")
+        assert {each.name: each.is_available for each in told.classes}["Deq/Ok"] is expected
+        held = {
+            each.event_class: each.is_held
+            for each in classes_held(document, {"r1", "r2"})
+            if each.type == "queue"
+        }
+        assert (held["Enq/Ok"], held["Deq/Ok"]) == (True, expected)
