@@ -15,6 +15,7 @@ from ..adts.log import Dead, Entry, Leased, Summary
 from ..adts.types.catalogue import adt_of, is_object_name
 from ..timestamps.ballot import NO_BALLOT, Ballot, parse_ballot
 from ..timestamps.timestamp import INFINITY, WALL_US_MAX, ZERO, Timestamp, parse
+from .cluster import is_replica_id
 from .commands import AcquireCommand, CompareAndSetCommand, DequeueCommand, ForwardableCommand, SettleCommand
 from .limits import (
     ADOPTED_MAX,
@@ -123,10 +124,12 @@ def _is_place(trace: str) -> bool:
     return not trace or _TRACEPARENT.fullmatch(trace) is not None
 
 
-def check_announcement(announcement: Announcement, senders: Collection[str]) -> None:
-    """Raises BadBatch unless `announcement` is in form and comes from one of `senders`, the other replicas."""
-    if announcement.replica not in senders:
-        raise BadBatch(f"replica: must be one of {', '.join(sorted(senders)) or 'none'}")
+def check_announcement(announcement: Announcement, own: str, former_members: Collection[str]) -> None:
+    """Raises BadBatch unless `announcement` is in form and comes from another replica than the `own` one, which is a member, or may become one."""
+    if announcement.replica == own or not is_replica_id(announcement.replica):
+        raise BadBatch("replica: must be the id of another replica")
+    if announcement.replica in former_members:
+        raise BadBatch("replica: it was a member before, and is none now: give a new replica another id")
     try:
         _check_id(announcement.store)
         if announcement.born:

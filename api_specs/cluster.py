@@ -31,6 +31,7 @@ from .patterns import covers, is_met
 CHOICES_MAX: Final = 1000
 TYPES_MAX: Final = 100
 EPOCH_MAX: Final = 1_000_000_000
+_ID_CHARS_MAX: Final = 16
 _TYPE: Final = re.compile(TYPE_PATTERN)
 _CODE: Final = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*", re.ASCII)
 
@@ -192,6 +193,12 @@ class ClusterDocument(Struct, frozen=True, forbid_unknown_fields=True, dict=True
         """Base URLs by replica id."""
         urls = {replica.id: replica.url for replica in self.replicas}
         return urls if self.former is None else self.former.urls | urls
+
+    @cached_property
+    def stores(self) -> dict[str, str]:
+        """The ids of stores that it names, by replica id; empty ones where it names none."""
+        stores = {replica.id: replica.store for replica in self.replicas}
+        return stores if self.former is None else self.former.stores | stores
 
     @property
     def memory_s(self) -> float:
@@ -400,6 +407,11 @@ def _check_shadowed(document: ClusterDocument) -> None:
                 )
 
 
+def is_replica_id(text: str) -> bool:
+    """Whether a replica may have this id."""
+    return text.isascii() and text.isalnum() and text.islower() and len(text) <= _ID_CHARS_MAX
+
+
 def _check_replicas(document: ClusterDocument) -> None:
     if not 1 <= len(document.replicas) <= REPLICAS_MAX:
         raise BadCluster(f"[[replicas]]: give 1 to {REPLICAS_MAX} replicas, not {len(document.replicas)}")
@@ -408,9 +420,7 @@ def _check_replicas(document: ClusterDocument) -> None:
     if len({replica.url for replica in document.replicas}) < len(document.replicas):
         raise BadCluster("[[replicas]]: two replicas have the same url")
     for replica in document.replicas:
-        if not (
-            replica.id.isascii() and replica.id.isalnum() and replica.id.islower() and len(replica.id) <= 16
-        ):
+        if not is_replica_id(replica.id):
             raise BadCluster(f"replica id {replica.id!r}: use 1 to 16 lower-case letters and digits")
         parts = urlsplit(replica.url)
         if parts.scheme not in ("http", "https") or not parts.hostname:

@@ -98,7 +98,7 @@ def in_force(file: ClusterDocument, chosen: ClusterDocument) -> ClusterDocument:
 
 
 def _placed(member: ReplicaInfo, named: ReplicaInfo) -> ReplicaInfo:
-    return replace(member, url=named.url, store=named.store)
+    return replace(member, url=named.url, store=named.store or member.store)
 
 
 def configuration_of(document: ClusterDocument) -> Configuration:

@@ -39,6 +39,7 @@ _COMMANDS: Final = (
     _Command("replace", "Replicas", "cluster.commands", "replace_store"),
     _Command("change", "Replicas", "cluster.change_command", "change"),
     _Command("choice", "Replicas", "cluster.choice_command", "choice_app"),
+    _Command("member", "Replicas", "cluster.member_command", "member_app"),
     _Command("serve", "Replicas", "cluster.serve_command", "serve"),
     _Command("backup", "Replicas", "cluster.backup_commands", "backup"),
     _Command("repair", "Objects", "objects.repair_command", "repair"),

@@ -123,7 +123,7 @@ def carry_out(
         say(f"{shift.told}.")
     told: dict[str, Any] = {"shifts": to_builtins(shifts)}
     if dry_run:
-        is_same = now.former is None and (now.choices, now.own_votes) == (wanted.choices, wanted.own_votes)
+        is_same = now.former is None and is_like(now, wanted)
         answer(
             as_json,
             told | {"epoch": now.number},
@@ -139,11 +139,6 @@ def _check(now: ClusterDocument, wanted: ClusterDocument) -> None:
     if wanted.name != now.name:
         raise Usage(
             f"The file is of cluster {wanted.name!r}, and this one is {now.name!r}: name its own file."
-        )
-    if wanted.own_votes.keys() != now.votes.keys():
-        raise Usage(
-            f"The file has other members than the cluster ({', '.join(now.votes)}): in this release rules and votes change while it runs, and members do "
-            "not. For a lost disk see `quorate replace`."
         )
     if now.former is None:
         joint(now, wanted)  # Raises BadCluster where it cannot follow.
@@ -162,15 +157,15 @@ def shifts_between(now: ClusterDocument, wanted: ClusterDocument) -> Iterator[Sh
 
 
 def _shifts_of(objects: str, before: ClusterDocument, after: ClusterDocument) -> Iterator[Shift]:
-    choices, members = (before.choice_of(objects), after.choice_of(objects)), len(after.replicas)
+    choices = [(each.choice_of(objects), len(each.replicas)) for each in (before, after)]
     grouped: dict[tuple[int, int], list[str]] = {}
-    for event_class in choices[1].classes:
+    for event_class in choices[1][0].classes:
         then, later = (
             min(
                 tolerated(quorum, members)
                 for quorum in (each.initial_of(operation_of(event_class)), each.final_of(event_class))
             )
-            for each in choices
+            for each, members in choices
         )
         if then != later:
             grouped.setdefault((then, later), []).append(event_class)

@@ -26,7 +26,7 @@ from ..failure import EXIT_FAILED, Failure, Usage
 from ..options import DataOption, DocumentOption, IdOption
 from ..output import reported
 from .data_folder import refusals_told
-from .document import check_member, read_document
+from .document import read_document
 
 if TYPE_CHECKING:
     from ...replica.http.tls.context import ServerTls
@@ -127,6 +127,14 @@ EndpointOption = Annotated[
         help="Find that other replica there instead of at its URL: a proxy, a tunnel. Repeat it.",
     ),
 ]
+JoinOption = Annotated[
+    str,
+    typer.Option(
+        "--join",
+        metavar="URL",
+        help="Serve a replica at URL that is to become a member: see `quorate member add`. For one that is, it says nothing.",
+    ),
+]
 StopOption = Annotated[bool, typer.Option("--stop-with-parent", hidden=True)]
 ErrorAsJson = Annotated[bool, typer.Option("--json", help="Tell an error as one JSON line.")]
 
@@ -145,6 +153,7 @@ def serve(
     allow_anyone: AnyoneOption = False,
     clock_offset_s: ClockOffsetOption = 0.0,
     endpoint: EndpointOption = None,
+    join: JoinOption = "",
     log_format: LogFormatOption = LogFormat.TEXT,
     traces: TracesOption = "",
     address_share: AddressShareOption = ADDRESS_SHARE_MAX,
@@ -169,9 +178,10 @@ def serve(
     document = read_document(cluster)
     if document.own_types:  # Their code may stand beside the document.
         sys.path.append(str(Path(cluster).resolve().parent))
-    check_member(document, replica_id)
     tls = _tls(tls_cert, tls_key, tls_client_ca)
-    door = Door(host, port, tls, from_environment(), allow_plain_http, allow_anyone, address_share)
+    if join and not is_url(join):
+        raise Usage(f"--join {join!r} must be the replica's own URL, as http://127.0.0.1:8004.")
+    door = Door(host, port, tls, from_environment(), allow_plain_http, allow_anyone, address_share, join)
     capacity = Capacity(objects_max, log_entries_max, disk_bytes_max, disk_free_min)
     endpoints = _endpoints(document, replica_id, endpoint or [])
     settings = Settings(capacity, endpoints, traces, clock_offset_s)

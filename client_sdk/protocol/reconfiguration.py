@@ -55,11 +55,13 @@ class Ask(Struct, frozen=True):
 
 
 class Holding(Struct, frozen=True):
-    """All objects that a replica holds, in which configuration it is, and how many idempotency keys it holds of before it came there."""
+    """All objects that a replica holds, in which configuration it is, and how many idempotency keys it holds of before it came there. A new one does
+    not vote before the others have noted its store: `awaits` are those that have not."""
 
     epoch: int
     objects: tuple[str, ...]
     keys: int
+    awaits: tuple[str, ...] = ()
 
 
 class _Chosen(NamedTuple):
@@ -125,10 +127,11 @@ def _choose(chosen: _Chosen, following: ClusterDocument) -> Generator[Todo, Any,
 
 
 def _met(wanted: ClusterDocument) -> Steps:
-    """Wait until members answer that hold every quorum of it: with both in force, nothing would be done without them, and nobody could go back."""
+    """Wait until members answer that hold every quorum of it: with both in force, nothing would be done without them, and nobody could go back. A new
+    one counts once all others that stay have noted its store."""
     while True:
         told: Mapping[str, Holding] = yield Ask(wanted)
-        if is_served(wanted, told.keys()):
+        if is_served(wanted, {name for name, each in told.items() if not wanted.votes.keys() & each.awaits}):
             return
         yield Wait(AGAIN_S)
 

@@ -46,6 +46,7 @@ class _Page(Struct, frozen=True):
     objects: tuple[str, ...]
     more: bool
     keys: int
+    awaits: tuple[str, ...] = ()
 
 
 _DECODE_EPOCH: Final = msgspec.json.Decoder(_InConfiguration).decode
@@ -165,4 +166,4 @@ class Operator:
             epoch = page.epoch
             objects += page.objects
             if not (page.more and page.objects and names):
-                return Holding(page.epoch, tuple(objects), page.keys)
+                return Holding(page.epoch, tuple(objects), page.keys, page.awaits)

@@ -60,6 +60,10 @@ class Holdings(InConfiguration):
     objects: list[str] = Field(examples=[["queue/jobs", "register/leader"]])
     more: bool = Field(examples=[False])
     keys: int = Field(examples=[0])
+    awaits: list[str] = Field(
+        description="Where the replica is new: other replicas that have not noted its store yet, before which it does not vote",
+        examples=[[]],
+    )
 
 
 class KnownToken(BaseModel):
@@ -156,7 +160,8 @@ async def get_holdings(
     ] = NAMES_MAX,
 ) -> dict[str, Any]:
     """For `quorate change`: in which configuration the replica is, and what of the one before has to be carried over."""
-    return (await member.configured.holding(after, limit))._asdict()
+    held = await member.configured.holding(after, limit)
+    return {**held._asdict(), "awaits": [] if member.is_vouched_for else list(member.awaited)}
 
 
 class _Sent(StreamingResponse):

@@ -158,7 +158,7 @@ def announcement_endpoint(member: Member) -> Callable[[Request], Awaitable[Respo
         body = await request.body()
         announcement = await read_apart(lambda: _decoded(body, JSON, _DECODE_ANNOUNCEMENT))
         member.configured.check(announcement.cluster)
-        check_announcement(announcement, [each for each in member.document.urls if each != member.id])
+        check_announcement(announcement, member.id, member.document.former_members)
         return Response(msgspec.json.encode(await member.testify(announcement)), media_type=JSON)
 
     return answer_announcement

@@ -67,7 +67,7 @@ class Folder:
 
     `file` is the cluster file, `chosen` the configuration that the store notes where that was chosen while the cluster ran. `lost` is
     None, or the sentence that says why this replica must not vote; then there is no database, unless it voted under another
-    configuration (`is_other`). `is_new`: its store has never voted.
+    configuration (`is_other`). `is_new`: its store has never voted. `joins_at`: where a replica is reached that is no member yet.
     """
 
     path: Path
@@ -78,12 +78,33 @@ class Folder:
     lost: str | None = None
     is_new: bool = False
     chosen: ClusterDocument | None = None
+    joins_at: str = ""
     incarnation: str = field(init=False, default_factory=lambda: secrets.token_hex(8))
 
     @property
     def document(self) -> ClusterDocument:
         """The cluster file, with the configuration that was in force when the folder was opened."""
         return self.file if self.chosen is None else in_force(self.file, self.chosen)
+
+    @property
+    def url(self) -> str:
+        """Where the replica is reached."""
+        return self.document.urls.get(self.identity.replica, self.joins_at)
+
+    def why_no_member(self, document: ClusterDocument) -> str | None:
+        """Why the replica must not vote in this configuration, nor ever again; None when nothing speaks against it."""
+        own = self.identity.replica
+        if own in document.former_members:
+            return (
+                f"replica {own} is a member no more, as of configuration {document.number} or one before: stop it, and remove {self.path}. Give a new "
+                "replica another id and an empty folder"
+            )
+        if document.stores.get(own, "") not in ("", self.identity.store):
+            return (
+                f"replica {own} became a member with store {document.stores[own]}, and {self.path} holds store {self.identity.store}, which must not "
+                "vote: find that one's folder, or remove the member with `quorate member remove`, and give a new replica another id"
+            )
+        return None
 
     @property
     def is_other(self) -> bool:
@@ -103,15 +124,24 @@ class Folder:
         self.close()
 
 
-def open_folder(path: Path, document: ClusterDocument, replica_id: str, *, is_source: bool = False) -> Folder:
+def open_folder(
+    path: Path, document: ClusterDocument, replica_id: str, *, is_source: bool = False, joins_at: str = ""
+) -> Folder:
     """The replica's data folder, made on its first start. Raises FolderRefused.
 
-    `is_source`: not to vote from, but to copy from; then a folder that was restored has a database too.
+    `is_source`: not to vote from, but to copy from; then a folder that was restored has a database too. `joins_at`: the URL of a replica that
+    is to become a member; for one that is a member it says nothing.
     """
-    replica = _replica(document, replica_id)
+    replica = _named(document, replica_id)
+    if replica is None:
+        if not (joins_at or (path / DATABASE_FILE).exists()):
+            raise _no_replica(document, replica_id)
+        replica = ReplicaInfo(replica_id, joins_at)
     lock = _claimed(path)
     try:
-        return _opened(path, lock, document, replica, is_source=is_source)
+        folder = _opened(path, lock, document, replica, is_source=is_source)
+        _check_membership(folder, joins_at)
+        return folder
     except BaseException:
         os.close(lock)
         raise
@@ -250,12 +280,33 @@ def _new_identity(document: ClusterDocument, replica: ReplicaInfo) -> Identity:
     return Identity(document.name, replica.id, store, SCHEMA_VERSION, born=secrets.token_hex(8))
 
 
+def _named(document: ClusterDocument, replica_id: str) -> ReplicaInfo | None:
+    return next((replica for replica in document.replicas if replica.id == replica_id), None)
+
+
 def _replica(document: ClusterDocument, replica_id: str) -> ReplicaInfo:
-    for replica in document.replicas:
-        if replica.id == replica_id:
-            return replica
+    if (named := _named(document, replica_id)) is None:
+        raise _no_replica(document, replica_id)
+    return named
+
+
+def _no_replica(document: ClusterDocument, replica_id: str) -> FolderRefused:
     known = ", ".join(document.votes)
-    raise FolderRefused(f"the cluster file has no replica {replica_id!r}: it has {known}")
+    return FolderRefused(f"the cluster file has no replica {replica_id!r}: it has {known}")
+
+
+def _check_membership(folder: Folder, joins_at: str) -> None:
+    """Raises FolderRefused where the replica is no member and does not join."""
+    folder.joins_at = joins_at
+    if folder.lost is not None:
+        return
+    why = folder.why_no_member(folder.document)
+    if why is None and not folder.url:
+        why = str(_no_replica(folder.document, folder.identity.replica))
+    if why is not None:
+        if folder.database is not None:
+            folder.database.close()
+        raise FolderRefused(why)
 
 
 def _make_folder(path: Path) -> list[Path]:

@@ -80,7 +80,7 @@ class ClusterScan:
 
     async def look(self, scan: Scan) -> dict[str, Seen]:
         """What each replica answers to `scan`, in the order of the cluster file."""
-        return await self._ask_all(lambda id: self._ask(id, scan))
+        return await self._ask_all(lambda id, url: self._ask(id, url, scan))
 
     async def catch_ups(self) -> dict[str, dict[str, CatchUp] | None]:
         """How far each replica is behind each other one, as it says itself; None of those that do not tell."""
@@ -133,26 +133,29 @@ class ClusterScan:
         if self._kept.get(question) is asked:
             del self._kept[question]
 
-    async def _ask_all(self, ask: Callable[[str], Awaitable[_Answer]]) -> dict[str, _Answer]:
-        urls = self._member.document.urls
-        answers = await asyncio.gather(*(ask(id) for id in urls))
-        return dict(zip(urls, answers, strict=True))
+    async def _ask_all(self, ask: Callable[[str, str], Awaitable[_Answer]]) -> dict[str, _Answer]:
+        urls = self._member.urls
+        members = list(self._member.document.votes)
+        answers = await asyncio.gather(*(ask(id, urls[id].rstrip("/")) for id in members))
+        # Members may have changed meanwhile.
+        told, left = zip(members, answers, strict=True), self._member.document.votes
+        return {id: answer for id, answer in told if id in left}
 
-    async def _catch_up(self, id: str) -> dict[str, CatchUp] | None:
+    async def _catch_up(self, id: str, url: str) -> dict[str, CatchUp] | None:
         if id == self._member.id:
             return catch_up_of(self._member)
-        url = self._member.urls[id].rstrip("/") + _STATUS_PATH
+        url += _STATUS_PATH
         answer = await self._status.request(id, url, timeout_s=ANSWER_S_MAX, bytes_max=_STATUS_BYTES_MAX)
         told = message(id, answer, _DECODE_STATUS) if isinstance(answer, HttpAnswer) else answer
         return told.catch_up if isinstance(told, _Status) else None
 
-    async def _ask(self, id: str, scan: Scan) -> Seen:
+    async def _ask(self, id: str, url: str, scan: Scan) -> Seen:
         batch = Batch(self._member.document.hash, (scan,))
         began_s, began_us = time.monotonic(), self._member.wall_us()
         answer = await self._replicas.exchange(id, batch, ANSWER_S_MAX)
         took_s = time.monotonic() - began_s
         if isinstance(answer, Unanswered):
-            return Seen(await self._state_without_answer(id), answer.detail.removeprefix(f"{id}: "))
+            return Seen(await self._state_without_answer(id, url), answer.detail.removeprefix(f"{id}: "))
         match answer.replies:
             case (Scanned(objects=objects, more=more),):
                 return Seen(
@@ -170,9 +173,9 @@ class ClusterScan:
     def _offset_us(self, id: str, answer: BatchReply, began_us: int) -> int:
         return 0 if id == self._member.id else answer.now_us - (began_us + self._member.wall_us()) // 2
 
-    async def _state_without_answer(self, id: str) -> State:
+    async def _state_without_answer(self, id: str, url: str) -> State:
         if id == self._member.id:
             return "not-voting"
-        url = self._member.document.urls[id].rstrip("/") + _HEALTH_PATH
+        url += _HEALTH_PATH
         health = await self._health.request(id, url, timeout_s=HEALTH_S_MAX, bytes_max=_HEALTH_BYTES_MAX)
         return "not-voting" if isinstance(health, HttpAnswer) else "down"

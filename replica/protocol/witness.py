@@ -7,12 +7,13 @@ What is lost unseen is what came after the last announcement.
 
 A store made anew has forgotten all, and may bear the id of the one before, for the document names it. So each has a birth of its
 own, and votes for the first time only when every other replica has noted that: then any one of them knows a later one for another.
+One that is to join a running cluster has not voted, and may be made anew until it is a member.
 """
 
 from msgspec import Struct
 
 from ...api_specs.messages import Announcement, Testimony
-from ...timestamps.timestamp import Timestamp
+from ...timestamps.timestamp import ZERO, Timestamp
 
 
 class Witness(Struct, frozen=True):
@@ -23,9 +24,11 @@ class Witness(Struct, frozen=True):
     born: str = ""
 
 
-def seen(known: Witness | None, announcement: Announcement) -> Witness:
-    """What to remember after an announcement. It never takes back what was known of a store, nor lets another store in its
+def seen(known: Witness | None, announcement: Announcement, *, is_member: bool = True) -> Witness:
+    """What to remember after an announcement. It never takes back what was known of a member's store, nor lets another store in its
     place, unless that one may vote already and the cluster file, which both sides hold, names it."""
+    if not is_member:
+        return Witness(announcement.store, ZERO, announcement.born)
     now = Witness(announcement.store, announcement.clock, announcement.born)
     if known is None:
         return now

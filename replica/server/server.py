@@ -59,7 +59,8 @@ class ServeRefused(Exception):
 
 
 class Door(Struct, frozen=True):
-    """How a replica is reached, and by whom. `host` and `port` when they are not those of its URL in the cluster file;
+    """How a replica is reached, and by whom. `host` and `port` when they are not those of its URL in the cluster file; `joins_at` is that URL where
+    it is to become a member;
     `tls` is its own certificate, `client_tls` is how it calls the others; `address_share` of its connections may come from one
     address; the rest as in `exposure`."""
 
@@ -70,6 +71,7 @@ class Door(Struct, frozen=True):
     allows_plain: bool = False
     allows_anyone: bool = False
     address_share: float = ADDRESS_SHARE_MAX
+    joins_at: str = ""
 
 
 class Settings(Struct, frozen=True):
@@ -98,10 +100,10 @@ def serve(
     Raises FolderRefused before it listens, or ServeRefused when it must not or cannot.
     """
     access = access or nobody_asked()
-    opened = open_folder(folder, document, replica_id)
+    opened = open_folder(folder, document, replica_id, joins_at=door.joins_at)
     try:
-        host, port = _address(document.urls[replica_id], door)
-        context = _checked(host, document.urls[replica_id], door, access)
+        host, port = _address(opened.url, door)
+        context = _checked(host, opened.url, door, access)
         followed = _traces(settings.traces, replica_id)
     except BaseException:
         opened.abandon()
@@ -192,7 +194,7 @@ def _traces(url: str, replica_id: str) -> "RequestTraces | None":
 def _application(
     member: Member, door: Door, access: Access, context: ServerContext | None, *, is_local: bool
 ) -> ReplicaApp:
-    names = ["127.0.0.1", urlsplit(member.document.urls[member.id]).hostname or ""]
+    names = ["127.0.0.1", urlsplit(member.folder.url).hostname or ""]
     return create_app(
         member,
         lambda each: embedded_front_end(each, access.own_token, door.client_tls),

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import lru_cache, partial
 from typing import Any, Final, NamedTuple, Protocol
 
-from ...api_specs.cluster import BadCluster, ClusterDocument
+from ...api_specs.cluster import ClusterDocument
 from ...api_specs.configuration import check_same_cluster, in_force
 from ...client_sdk.protocol.core.values import Unanswered
 from ..logs.audit import audit
@@ -89,12 +89,12 @@ class Configured:
     async def follow(self, told: ClusterDocument) -> None:
         """The cluster has chosen this configuration, or a later one. Where it is later than the replica's, that is in it from now on, durably.
         Raises BadCluster, and as `Member.run` does."""
-        self._check_told(told)
+        check_same_cluster(self.document, told)
         later = in_force(self.document, told)
         async with self._turn:
             try:
                 if later.number > self.document.number:
-                    await self._run(lambda store: store.follow_configuration(later))
+                    await self._run(partial(self._note, later))
                     await self._run(partial(self._go_on_to, later))
                     audit("configuration", epoch=later.number, hash=later.hash)
             finally:  # It may have gone on though other work of that transaction failed, or nobody waits for it any more.
@@ -103,12 +103,10 @@ class Configured:
                     for hear in self.followers:
                         hear(self.document)
 
-    def _check_told(self, told: ClusterDocument) -> None:
-        check_same_cluster(self.document, told)
-        if told.votes.keys() != self.document.votes.keys():
-            raise BadCluster(
-                "members do not change while the cluster runs in this release: rules and votes do"
-            )
+    def _note(self, later: ClusterDocument, store: Store) -> None:
+        store.follow_configuration(later)
+        admitted = later.votes.keys() - self.document.votes.keys()
+        store.others.keep(later.votes, {name: later.stores[name] for name in admitted})
 
     def _go_on_to(self, later: ClusterDocument, store: Store) -> None:
         self.document = later

@@ -68,7 +68,7 @@ class EmbeddedTransport(Transport):
         return await asyncio.to_thread(check_batch, batch, limits)
 
     def follow(self, document: ClusterDocument) -> None:
-        self._others.follow(document)
+        """The way to the others follows by itself: see `to_others`."""
 
     async def aclose(self) -> None:
         await self._others.aclose()
@@ -110,6 +110,8 @@ async def _follow(member: Member, told: ClusterDocument) -> None:
 
 
 def to_others(member: Member, token: str | None, tls: ClientTls = SYSTEM_TRUST) -> HttpTransport:
-    """HTTP to the other replicas, from the running event loop."""
-    document = member.document
-    return HttpTransport(member.urls, token=token, body_bytes_max=document.limits.message_bytes_max, tls=tls)
+    """HTTP to the other replicas, from the running event loop; also to those that become members later."""
+    limits = member.document.limits
+    transport = HttpTransport(member.urls, token=token, body_bytes_max=limits.message_bytes_max, tls=tls)
+    member.configured.followers.append(transport.follow)
+    return transport

@@ -39,7 +39,7 @@ from ..protocol.relay import Open
 from ..protocol.request_counts import RequestCounts
 from ..protocol.room import handle_within
 from ..protocol.witness import Witness, contradiction, seen
-from ..store.group_commit import Committer, Done, Note, Sized, TransactionCounts
+from ..store.group_commit import Committer, Done, Note, Overloaded, Sized, TransactionCounts
 from ..store.store import StorageFailed, Store
 from .configured import Configured
 from .reply_budget import Budget
@@ -121,8 +121,7 @@ class Member:
         """In which configuration it is."""
         document = folder.document
         self.id: Final = folder.identity.replica
-        self.urls: Final = document.urls | dict(endpoints or {})
-        """Where it finds each replica."""
+        self._endpoints: Final = dict(endpoints or {})
         self.folder: Final = folder
         self.wall_us: Final = wall_us
         self._mono_s: Final = mono_s
@@ -130,7 +129,7 @@ class Member:
         """Follows requests; None where nothing is traced."""
         self.tombstones: Final = Tombstones()
         self.requests: Final = RequestCounts()
-        self.lags: Final = {name: Lag() for name in document.urls if name != self.id}
+        self.lags: Final = {name: Lag() for name in document.votes if name != self.id}
         """How far it is behind the others."""
         self.peers: Final[dict[str, Peer]] = {}
         """The other replicas, as the watch met them last."""
@@ -144,15 +143,43 @@ class Member:
         self._is_other = folder.is_other
         self.is_new = folder.is_new
         """Whether its store has never voted: it does not before every other replica has noted its birth."""
-        self.awaited: Mapping[str, str] = {}
-        """The replicas that a new one waits for, and what came of asking them."""
-        self.is_vouched_for = len(document.replicas) == 1
+        self.awaited: Mapping[str, str] = dict.fromkeys(self.lags if self.is_new else (), "")
+        """The replicas that have not noted the store of a new one, and what came of asking them."""
+        self.is_vouched_for = document.votes.keys() <= {self.id}
         """Whether the other replicas, if any, were asked about its store; before, it does not vote."""
         self.is_stopping = False
         """Whether it was told to stop: what is under way is ended, and nothing new is begun."""
         self.began = ZERO
         """Where the clock of the store stood when it was opened, before this process wrote to it."""
         self._committer: Final = None if folder.database is None else self._opened(Store(folder.database))
+        self.configured.followers.append(self._go_on)
+
+    @property
+    def others(self) -> list[str]:
+        """The other members."""
+        return [name for name in self.document.votes if name != self.id]
+
+    @property
+    def is_member(self) -> bool:
+        """Whether it is a member of the configuration that it is in. One that is to become a member follows the configurations meanwhile."""
+        return self.id in self.document.votes
+
+    @property
+    def urls(self) -> dict[str, str]:
+        """Where it finds each replica."""
+        return self.document.urls | self._endpoints
+
+    def _go_on(self, document: ClusterDocument) -> None:
+        """It is in this configuration from now on."""
+        others = self.others
+        for name in self.lags.keys() - others:
+            del self.lags[name]
+            self.peers.pop(name, None)
+        for name in others:
+            self.lags.setdefault(name, Lag())
+        if (why := self.folder.why_no_member(document)) is not None and self.lost is None:
+            self._is_other, self.lost = True, why
+            _log.error("%s", why)
 
     @property
     def document(self) -> ClusterDocument:
@@ -184,7 +211,7 @@ class Member:
         return await self._answer(batch, caller=caller)
 
     async def _answer(self, batch: Batch, note: Note | None = None, *, caller: Hashable) -> BatchReply:
-        self._check_voting()
+        self._check_voting(batch)
         return await self.run(
             partial(self._handle_batch, batch),
             len(batch.requests),
@@ -196,7 +223,7 @@ class Member:
     def post(self, batch: Batch, done: Done, is_wanted: Callable[[], bool], caller: Hashable = None) -> None:
         """As `answer`, without traces, for who would rather be told than wait: `done` hears the reply, StorageFailed, or
         Unwanted where it was no longer wanted before it began."""
-        self._check_voting()
+        self._check_voting(batch)
         if self._committer is None or self.lost is not None:
             raise self.lost_error()
         self._committer.post(
@@ -208,11 +235,17 @@ class Member:
             caller=caller,
         )
 
-    def _check_voting(self) -> None:
+    def _check_voting(self, batch: Batch) -> None:
+        if (
+            not self.is_member
+        ):  # Whoever goes by an earlier configuration takes it for one, and is told of this one.
+            self.configured.check(batch.cluster)
         if not self.is_vouched_for and self.lost is None:
             raise Starting(self._asking())
 
     def _asking(self) -> str:
+        if not self.is_member:
+            return f"it is no member of the cluster yet, whose configuration {self.document.number} it knows: `quorate member add` makes it one"
         if not self.is_new:
             return "it still asks the other replicas how far they saw its store; it votes in a moment"
         waits = ", ".join(f"{name} ({said})" if said else name for name, said in self.awaited.items())
@@ -295,8 +328,13 @@ class Member:
             raise StoreLost(self.lost)
 
         def work(store: Store, *, notes: bool) -> Testimony:
+            is_member = announcement.replica in self.document.votes
             known = store.others.witness(announcement.replica)
-            now = seen(known, announcement)
+            now = seen(known, announcement, is_member=is_member)
+            if not is_member:
+                known = None
+                if not store.others.has_room(announcement.replica, self.document.votes):
+                    raise Overloaded("too many replicas that are no members have announced themselves")
             if notes and now != known:
                 store.others.put_witness(announcement.replica, now)
             self._ahead.look(store.highest, self.now())

@@ -105,6 +105,7 @@ GET_WITNESSES: Final = "SELECT replica, store, clock, born, sum FROM witnesses"
 PUT_WITNESS: Final = (
     "INSERT OR REPLACE INTO witnesses (replica, store, clock, born, sum) VALUES (?, ?, ?, ?, ?)"
 )
+DROP_WITNESS: Final = "DELETE FROM witnesses WHERE replica = ?"
 GET_CONFIGURATION: Final = "SELECT text, sum FROM configuration WHERE id = ?"
 PUT_CONFIGURATION: Final = "INSERT OR REPLACE INTO configuration (id, text, sum) VALUES (?, ?, ?)"
 

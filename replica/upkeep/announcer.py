@@ -49,7 +49,9 @@ class Watch(Background):
         super().__init__(_log)
         self._member: Final = member
         self._others: Final = others
-        self._names: Final = list(member.lags)
+        self._went_on: Final = asyncio.Event()
+        """The replica is in another configuration than it was."""
+        member.configured.followers.append(lambda _: self._went_on.set())
         self._told: Final[dict[str, Announcement]] = {}
         """What each was told last, of those that have answered since this process began."""
         self._said: Final[dict[str, str]] = {}
@@ -84,36 +86,39 @@ class Watch(Background):
                 await asyncio.sleep(RETRY_S)
 
     async def _be_noted(self) -> None:
-        """A new store: ask for as long as it takes, until every other replica has noted it."""
-        pause_s = RETRY_S
+        """A new store: ask for as long as it takes, until every other replica has noted it, and this one is a member. Those that leave the cluster
+        need not, as one that is replaced."""
+        member, pause_s = self._member, RETRY_S
         while True:
-            await self._heard([name for name in self._names if name not in self._told], ASK_S)
-            waiting = {name: self._said.get(name, "") for name in self._names if name not in self._told}
-            if not waiting:
+            await self._heard([name for name in member.others if name not in self._told], ASK_S)
+            waiting = {name: self._said.get(name, "") for name in member.others if name not in self._told}
+            member.awaited = waiting
+            if member.is_member and not waiting.keys() & member.document.own_votes.keys():
                 return
-            self._member.awaited = waiting
-            await asyncio.sleep(pause_s)
+            self._went_on.clear()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._went_on.wait(), pause_s)
             pause_s = min(2 * pause_s, ASK_S)
 
     async def _ask_briefly(self) -> None:
         """Until all have answered, for at most ASK_S: one that is down must not keep another from coming back. One that is in a later configuration
         is not down: it answers once this one is there, too, and before that nobody has vouched for the store. So all are asked there as long."""
         configured = self._member.configured
-        waiting, late_s, epoch = set(self._names), time.monotonic() + ASK_S, configured.document.number
-        while waiting:
+        answered, late_s, epoch = set[str](), time.monotonic() + ASK_S, configured.document.number
+        while waiting := set(self._member.others) - answered:
             if configured.document.number > epoch:
                 late_s, epoch = time.monotonic() + ASK_S, configured.document.number
             if time.monotonic() >= late_s and not configured.is_behind:
                 break
-            waiting -= await self._heard(waiting, max(RETRY_S, late_s - time.monotonic()))
-            if waiting:
+            answered |= await self._heard(waiting, max(RETRY_S, late_s - time.monotonic()))
+            if not answered.issuperset(self._member.others):
                 await asyncio.sleep(RETRY_S)
         if waiting:
             _log.warning("votes without the word of %s on its store", ", ".join(sorted(waiting)))
 
     async def _tell(self) -> None:
         """Tell the others how far the store has come, if it has."""
-        await self._heard(self._names, TELL_S)
+        await self._heard(self._member.others, TELL_S)
 
     async def _heard(self, names: Iterable[str], timeout_s: float) -> set[str]:
         """As `_round`; a store that cannot be read just now is announced later."""

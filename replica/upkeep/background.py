@@ -26,20 +26,28 @@ class Background:
     def __init__(self, log: logging.Logger) -> None:
         self._log: Final = log
         self._troubles: Final = Troubles(log, logging.WARNING)
-        self._tasks: Final[list[asyncio.Task[None]]] = []
+        self._tasks: Final[set[asyncio.Task[None]]] = set()
+        self._is_over = False
 
     def start(self) -> None:
         """Begin, on the running event loop."""
         raise NotImplementedError
 
     def _begin(self, work: Coroutine[Any, Any, None], name: str) -> None:
-        self._tasks.append(asyncio.create_task(work, name=name))
+        if self._is_over:
+            work.close()
+            return
+        task = asyncio.create_task(work, name=name)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     async def stop(self) -> None:
         """End at once; what is due stays due."""
-        for task in self._tasks:
+        self._is_over = True
+        tasks = list(self._tasks)
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _outlived(self, work: Awaitable[_Result], waits: str, whose: str) -> _Result | None:
         """What comes of `work`, a part of what `whose` names; None where it failed. Raises StoreLost and Silent alone."""

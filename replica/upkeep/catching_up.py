@@ -20,7 +20,7 @@ from ...client_sdk.protocol.core.values import Failed, ReadRepair, Unanswered
 from ...client_sdk.transport.ports import Transport
 from ...timestamps.clock import Now
 from ..protocol.catch_up import Lack, Progress, install, is_timely, resumed
-from ..service.member import Member, StoreLost
+from ..service.member import Lag, Member, StoreLost
 from ..store.store import Store
 from .background import Background, Silent
 from .repairing import FrontEnd
@@ -58,10 +58,17 @@ class CatchingUp(Background):
 
         self._epochs: Final[dict[str, int]] = {}
         """By other replica: in which configuration the pass under way was begun."""
+        self._followed: Final = set[str]()
+        """The other replicas that are followed."""
 
     def start(self) -> None:
-        """Begin, on the running event loop."""
-        for name in self._member.lags:
+        """Begin, on the running event loop; with members that come later, when they come."""
+        self._follow_all()
+        self._member.configured.followers.append(lambda _: self._follow_all())
+
+    def _follow_all(self) -> None:
+        for name in self._member.lags.keys() - self._followed:
+            self._followed.add(name)
             self._begin(self._follow(name), f"quorate-catch-up-{name}")
 
     async def stop(self) -> None:
@@ -71,7 +78,7 @@ class CatchingUp(Background):
 
     async def _follow(self, other: str) -> None:
         with suppress(StoreLost):
-            while True:
+            while other in self._member.lags:
                 with suppress(Silent):  # The watch says who is down.
                     await self._outlived(self._round(other), "catching up waits", f"catching up with {other}")
                 await asyncio.sleep(PASS_S)
@@ -97,7 +104,7 @@ class CatchingUp(Background):
             if not told.more:
                 await self._member.run(lambda store: self._keep(store, other))
                 if self._progress[other][1].is_level:
-                    self._member.lags[other].level_s = time.monotonic()
+                    self._lag(other).level_s = time.monotonic()
                 return
             is_busy = self._busyness() > before
             await asyncio.sleep(
@@ -105,7 +112,13 @@ class CatchingUp(Background):
             )
 
     def _tell_lag(self, other: str) -> None:
-        self._member.lags[other].changes = self._progress[other][1].lag
+        self._lag(other).changes = self._progress[other][1].lag
+
+    def _lag(self, other: str) -> Lag:
+        """Raises Silent where it is a member no more."""
+        if (lag := self._member.lags.get(other)) is None:
+            raise Silent
+        return lag
 
     def _busyness(self) -> int:
         """Rises while this replica serves callers."""
@@ -195,7 +208,7 @@ class CatchingUp(Background):
 
     def _install(self, store: Store, other: str, lack: Lack, told: Collected) -> None:
         before = store.arrival()
-        lag = self._member.lags[other]
+        lag = self._lag(other)
         install(
             lack, told, store, partial(self._member.perform, store), lambda _, effects: store.apply(effects)
         )

@@ -1,0 +1,252 @@
+"""`quorate member list|add|remove|replace|votes`: the members of a running cluster.
+
+Owns which members are wanted, and what is asked of those that join. How it is carried out, `change_command` says.
+"""
+
+from collections.abc import Collection, Iterable
+from typing import Annotated, Any, Final
+
+import typer
+from msgspec import UNSET, Struct, to_builtins
+from msgspec.structs import replace
+from rich import box
+from rich.markup import escape
+from rich.table import Table
+
+from ...api_specs.cluster import BadCluster, ClusterDocument, ReplicaInfo, checked
+from ...api_specs.limits import VOTES_MAX
+from ...client_sdk.api.connect import is_url
+from ..credentials import read_token
+from ..failure import Failure, Usage
+from ..groups import Group
+from ..options import ClusterOption
+from ..output import AsJson, answer, console, reported, say
+from .change_command import DEADLINE_S, ChangeDeadlineOption, DryRunOption, carry_out
+from .document import DEFAULT_NAME
+from .probe import NoAnswer, get
+from .status import CatchUp, Found, ask_all, cluster_document
+
+member_app = typer.Typer(cls=Group, help="The members of a running cluster.", no_args_is_help=True)
+
+_TITLES: Final = ("replica", "role", "votes", "state", "missing", "url")
+
+UrlsArgument = Annotated[
+    list[str],
+    typer.Argument(metavar="URL…", help="Of replicas that run, started by `quorate serve --join URL`."),
+]
+IdsArgument = Annotated[list[str], typer.Argument(metavar="ID…", help="Of members, as r2.")]
+VotesOption = Annotated[
+    int, typer.Option("--votes", min=0, max=VOTES_MAX, help="Of each; 0 for a learner, which holds copies.")
+]
+
+
+class MemberFound(Struct, frozen=True):
+    """A member: its votes, and how it is. `missing`: changes of others that it has not yet, None where it does not tell."""
+
+    id: str
+    url: str
+    votes: int
+    role: str
+    is_ready: bool
+    missing: int | None
+    store: str
+    trouble: str
+
+
+@member_app.command("list")
+@reported
+def list_members(cluster: ClusterOption = DEFAULT_NAME, as_json: AsJson = False) -> None:
+    """Who is a member, with how many votes, and how far each is behind the others."""
+    document = cluster_document(cluster)
+    members = [_member(document, each) for each in ask_all(document)]
+    if as_json:
+        told = {"epoch": document.number, "is_changing": document.former is not None}
+        answer(True, told | {"members": to_builtins(members), "removed": list(document.former_members)})
+        return
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    for title in _TITLES:
+        table.add_column(title, overflow="fold", justify="right" if title in ("votes", "missing") else "left")
+    for each in members:
+        state = "[green]ready[/]" if each.is_ready else "[red]not ready[/]"
+        missing = "" if each.missing is None else str(each.missing)
+        table.add_row(each.id, each.role, str(each.votes), state, missing, each.url)
+    console().print(table)
+    for each in members:
+        if each.trouble:
+            console().print(f"{each.id}: {escape(each.trouble)}.")
+    changing = "" if document.former is None else "; the cluster changes to it from the one before"
+    console().print(f"Configuration {document.number}{changing}.")
+
+
+def _member(document: ClusterDocument, found: Found) -> MemberFound:
+    votes = document.votes[found.id]
+    is_leaving = document.former is not None and found.id not in document.own_votes
+    role = "leaving" if is_leaving else "voter" if votes else "learner"
+    missing = _missing(found.catch_up.values())
+    store = document.stores[found.id]
+    return MemberFound(found.id, found.url, votes, role, found.is_ready, missing, store, found.trouble)
+
+
+def _missing(catch_ups: Collection[CatchUp]) -> int | None:
+    known = [each.lag for each in catch_ups if each.lag is not None]
+    return max(known) if len(known) == len(catch_ups) else None
+
+
+@member_app.command("add")
+@reported
+def add(
+    urls: UrlsArgument,
+    cluster: ClusterOption = DEFAULT_NAME,
+    votes: VotesOption = 1,
+    dry_run: DryRunOption = False,
+    deadline_s: ChangeDeadlineOption = DEADLINE_S,
+    as_json: AsJson = False,
+) -> None:
+    """Make running replicas members; callers go on.
+
+    Start each first, with the cluster file as it is:
+    quorate serve --cluster FILE --id r4 --data DIR --join http://HOST:8004
+    """
+    now = cluster_document(cluster)
+    joining = _joining(now, urls, votes)
+    _carry_out(cluster, now, joining=joining, dry_run=dry_run, deadline_s=deadline_s, as_json=as_json)
+
+
+@member_app.command("remove")
+@reported
+def remove(
+    ids: IdsArgument,
+    cluster: ClusterOption = DEFAULT_NAME,
+    dry_run: DryRunOption = False,
+    deadline_s: ChangeDeadlineOption = DEADLINE_S,
+    as_json: AsJson = False,
+) -> None:
+    """Have members leave; callers go on. Their ids never come back.
+
+    It may be down, unless a quorum choice lets it store something alone.
+    """
+    now = cluster_document(cluster)
+    _check_known(now, ids)
+    _carry_out(cluster, now, leaving=ids, dry_run=dry_run, deadline_s=deadline_s, as_json=as_json)
+
+
+@member_app.command("replace")
+@reported
+def replace_member(
+    id: Annotated[
+        str, typer.Argument(metavar="ID", help="The member that leaves, as r2: one whose disk is lost.")
+    ],
+    url: Annotated[
+        str, typer.Argument(metavar="URL", help="The running replica that takes its place and its votes.")
+    ],
+    cluster: ClusterOption = DEFAULT_NAME,
+    dry_run: DryRunOption = False,
+    deadline_s: ChangeDeadlineOption = DEADLINE_S,
+    as_json: AsJson = False,
+) -> None:
+    """Put a new replica in the place of a member, in one change; callers go on.
+
+    Start the new one first, as for `quorate member add`, with an id of its own.
+    """
+    now = cluster_document(cluster)
+    _check_known(now, [id])
+    joining = _joining(now, [url], now.votes.get(id, 1))
+    _carry_out(
+        cluster, now, joining=joining, leaving=[id], dry_run=dry_run, deadline_s=deadline_s, as_json=as_json
+    )
+
+
+@member_app.command("votes")
+@reported
+def set_votes(
+    id: Annotated[str, typer.Argument(metavar="ID", help="The member, as r2.")],
+    votes: Annotated[int, typer.Argument(metavar="VOTES", min=0, max=VOTES_MAX, help="0 for a learner.")],
+    cluster: ClusterOption = DEFAULT_NAME,
+    dry_run: DryRunOption = False,
+    deadline_s: ChangeDeadlineOption = DEADLINE_S,
+    as_json: AsJson = False,
+) -> None:
+    """Give a member another number of votes: a learner its vote, once it misses nothing any more."""
+    now = cluster_document(cluster)
+    _check_known(now, [id])
+    known = next(each for each in now.replicas if each.id == id)
+    _carry_out(
+        cluster,
+        now,
+        joining=[replace(known, votes=votes)],
+        dry_run=dry_run,
+        deadline_s=deadline_s,
+        as_json=as_json,
+    )
+
+
+def _carry_out(
+    cluster: str,
+    now: ClusterDocument,
+    *,
+    joining: Collection[ReplicaInfo] = (),
+    leaving: Collection[str] = (),
+    dry_run: bool,
+    deadline_s: float,
+    as_json: bool,
+) -> None:
+    def wanted(at: ClusterDocument) -> ClusterDocument:
+        return with_members(at, joining, leaving)
+
+    members = ", ".join(f"{each.id} ({each.votes})" for each in wanted(now).replicas)
+    say(f"Members and their votes: {members}.")
+    carry_out(cluster, now, wanted, dry_run=dry_run, deadline_s=deadline_s, as_json=as_json)
+
+
+def with_members(
+    document: ClusterDocument, joining: Iterable[ReplicaInfo], leaving: Collection[str]
+) -> ClusterDocument:
+    """The document with these members, and without those; of one that changes, what it changes to. Raises Usage where its rules do not fit them."""
+    members = {each.id: each for each in document.replicas} | {each.id: each for each in joining}
+    kept = tuple(each for each in members.values() if each.id not in leaving)
+    try:
+        return checked(replace(document, old=UNSET, replicas=kept))
+    except BadCluster as error:
+        raise Usage(
+            f"With these members: {error}. Change members and rules together: write both into a cluster file, and use `quorate change`."
+        ) from None
+
+
+def _check_known(document: ClusterDocument, ids: Collection[str]) -> None:
+    known = {*document.votes, *document.former_members}
+    for id in ids:
+        if id not in known:
+            raise Usage(f"The cluster has no member {id!r}: they are {', '.join(document.own_votes)}.")
+        if id in document.former_members:
+            raise Usage(f"{id} is a member no more: they are {', '.join(document.own_votes)}.")
+
+
+def _joining(now: ClusterDocument, urls: Collection[str], votes: int) -> list[ReplicaInfo]:
+    """The replicas at these URLs. Raises Usage or Failure where one cannot become a member."""
+    asked = [joining(now, url, votes) for url in urls]
+    if len({each.id for each in asked}) < len(asked):
+        raise Usage(f"{', '.join(urls)}: two of them say that they are the same replica.")
+    return asked
+
+
+def joining(now: ClusterDocument, url: str, votes: int) -> ReplicaInfo:
+    """The replica at the URL, as it says itself who it is. Raises Usage or Failure where it cannot become a member."""
+    if not is_url(url):
+        raise Usage(f"{url!r} must be a replica's URL, as http://127.0.0.1:8004.")
+    try:
+        told: Any = get(url, "/v1/status", read_token())
+        id, store, cluster = str(told["replica"]), str(told["store"]), told["cluster"]
+    except (NoAnswer, KeyError, TypeError) as error:
+        raise Failure(
+            f"{url} does not tell which replica it is: {error}. Start it: quorate serve --cluster FILE --id ID --data DIR --join {url}."
+        ) from None
+    if cluster != now.name:
+        raise Usage(f"{url} is a replica of cluster {cluster!r}, and this is {now.name!r}.")
+    if id in now.former_members:
+        raise Usage(
+            f"{url} is {id}, which was a member before: start it with another id, and an empty folder."
+        )
+    known = next((each for each in now.replicas if each.id == id), None)
+    if known is not None and (known.url, known.store) != (url, store) or id in (now.former or now).votes:
+        raise Usage(f"{url} is {id}, which is a member already: start the new one with an id of its own.")
+    return ReplicaInfo(id, url, votes, store)
