@@ -16,7 +16,7 @@ from ..adts.types.catalogue import SPECIFICATIONS
 from ..quorums.choices.minimal import resilience
 from ..quorums.choices.system_choice import SystemQuorum
 from ..quorums.systems.tally import Quorum, VoteCount
-from .cluster import BadCluster, ChoiceRule, ClusterDocument, ReplicaInfo
+from .cluster import BadCluster, ChoiceRule, ClusterDocument, ReplicaInfo, checked
 from .patterns import covers, is_met
 
 TOLD_MAX: Final = 4
@@ -95,6 +95,26 @@ def in_force(file: ClusterDocument, chosen: ClusterDocument) -> ClusterDocument:
         limits=file.limits,
         types=file.types,
     )
+
+
+def with_members(document: ClusterDocument, members: Collection[ReplicaInfo]) -> ClusterDocument:
+    """The document with these members; of one that changes, what it changes to. Rules that ask for majorities ask for those of the new ones. Raises
+    BadCluster where another rule does not fit them."""
+    votes = {member.id: member.votes for member in members}
+    rules = tuple(_majorities_kept(document, rule) for rule in document.choices)
+    if votes == document.own_votes:
+        rules = document.choices
+    return checked(replace(document, old=UNSET, replicas=tuple(members), choices=rules))
+
+
+def _majorities_kept(document: ClusterDocument, rule: ChoiceRule) -> ChoiceRule:
+    """The rule; without its numbers, where they are those of majorities anyway."""
+    plain = replace(rule, classes={})
+    are_majorities = rule.classes and all(
+        document.choice_by(rule, adt).classes == document.choice_by(plain, adt).classes
+        for adt in filter(rule.covers, document.specifications)
+    )
+    return plain if are_majorities else rule
 
 
 def _placed(member: ReplicaInfo, named: ReplicaInfo) -> ReplicaInfo:

@@ -165,8 +165,8 @@ KINDS: Final[Mapping[str, Kind]] = {
     ),
     "other-configuration": Kind(
         503,
-        "The replica has voted under other members or quorum choices",
-        "Use the cluster file of before: the detail names the lines to put back.",
+        "The replica must not vote in this configuration of the cluster",
+        "Do what the detail says: put back the lines that it names, or stop a replica that was removed.",
     ),
     "starting": Kind(
         503,

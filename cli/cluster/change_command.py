@@ -11,9 +11,10 @@ from typing import Annotated, Any, Final
 
 import typer
 from msgspec import Struct, to_builtins
+from msgspec.structs import replace
 
 from ...adts.specification import operation_of
-from ...api_specs.cluster import ClusterDocument
+from ...api_specs.cluster import ClusterDocument, ReplicaInfo
 from ...api_specs.configuration import configuration_of, difference, tolerated
 from ...client_sdk.api.connect import Recipe
 from ...client_sdk.errors import QuorateError
@@ -37,6 +38,7 @@ from ..failure import Failure, PartlyDone, Usage
 from ..options import ClusterOption
 from ..output import AsJson, answer, reported, say
 from .document import DEFAULT_NAME, read_document, url_of
+from .probe import NoAnswer, get
 from .status import cluster_document
 
 DEADLINE_S: Final = 900.0
@@ -97,7 +99,8 @@ def change(
     if (new is None) != abort:
         raise Usage("Name the cluster file as it is to be, as `quorate change new.toml`; or --abort alone.")
     if new is not None:
-        wanted, now = read_document(new), cluster_document(cluster)
+        now = cluster_document(cluster)
+        wanted = with_stores(read_document(new), now)
         if found := difference(configuration_of(now), configuration_of(wanted)):
             say(f"Rules and votes: {found.replace(' then', ' before')}.")
         carry_out(cluster, now, lambda _: wanted, dry_run=dry_run, deadline_s=deadline_s, as_json=as_json)
@@ -133,6 +136,42 @@ def carry_out(
     document = _driven(cluster, want, deadline_s)
     text = f"Configuration {document.number} is in force."
     answer(as_json, told | {"epoch": document.number, "hash": document.hash}, text)
+
+
+def with_stores(wanted: ClusterDocument, now: ClusterDocument) -> ClusterDocument:
+    """The document, with the stores that the cluster knows of its members; new ones are asked for theirs. Raises Usage or Failure where one
+    cannot become a member."""
+    known = now.stores
+    members = (
+        replace(each, store=each.store or known[each.id]) if each.id in known else joining(now, each.url, each)
+        for each in wanted.replicas
+    )
+    return replace(wanted, replicas=tuple(members))
+
+
+def joining(now: ClusterDocument, url: str, as_given: ReplicaInfo) -> ReplicaInfo:
+    """The replica at the URL, as it says itself who it is; its id and its store must be those that are given, if they are. Raises Usage or Failure
+    where it cannot become a member."""
+    try:
+        told: Any = get(url, "/v1/status", read_token())
+        id, store, cluster = str(told["replica"]), str(told["store"]), told["cluster"]
+    except (NoAnswer, KeyError, TypeError) as error:
+        raise Failure(
+            f"{url} does not tell which replica it is: {error}. Start it: quorate serve --cluster FILE --id ID --data DIR --join {url}."
+        ) from None
+    if cluster != now.name:
+        raise Usage(f"{url} is a replica of cluster {cluster!r}, and this is {now.name!r}.")
+    if id in now.former_members:
+        raise Usage(f"{url} is {id}, which was a member before: start it with another id, and an empty folder.")
+    known = next((each for each in now.replicas if each.id == id), None)
+    is_other = known is not None and (known.url, known.store) != (url, store)
+    if is_other or id in (now.former or now).votes:
+        raise Usage(f"{url} is {id}, which is a member already: start the new one with an id of its own.")
+    if as_given.id not in ("", id) or as_given.store not in ("", store):
+        raise Usage(
+            f"{url} is {id} with store {store}, and the file says {as_given.id} {as_given.store}: correct it."
+        )
+    return replace(as_given, id=id, url=url, store=store)
 
 
 def _check(now: ClusterDocument, wanted: ClusterDocument) -> None:

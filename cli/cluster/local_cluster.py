@@ -24,7 +24,7 @@ from ...measurement.run.replicas import NotStarted
 from ..failure import Failure
 from .data_folder import format_data_folder, make_root
 from .document import DEFAULT_NAME, new_document, read_document, write_new
-from .probe import is_ready
+from .probe import is_live, is_ready
 
 READY_DEADLINE_S: Final = 60.0
 STOP_DEADLINE_S: Final = STOP_S_MAX
@@ -64,6 +64,8 @@ class LocalCluster:
         self.serve_options: Final[dict[str, list[str]]] = {}
         """Further words of `quorate serve` by replica id, from its next start on."""
         self._endpoints: Final[dict[str, Mapping[str, str]]] = {}
+        self._joined: Final[dict[str, str]] = {}
+        """URLs of replicas that the document does not name."""
         self._children: dict[str, subprocess.Popen[bytes]] = {}
         self._stopped: set[str] = set()
         self._held: Final = dict(zip(self.urls, held, strict=False))
@@ -91,7 +93,7 @@ class LocalCluster:
     @property
     def urls(self) -> dict[str, str]:
         """Base URL by replica id."""
-        return self.document.urls
+        return self.document.urls | self._joined
 
     @property
     def pids(self) -> dict[str, int]:
@@ -148,6 +150,26 @@ class LocalCluster:
                 start_new_session=True,
             )
         self._stopped.discard(id)
+
+    def join(self, replica_id: str, deadline_s: float = READY_DEADLINE_S) -> str:
+        """Start a replica that is no member yet, and wait until it answers: its URL."""
+        held = HeldPort.chosen()
+        url = self._joined[replica_id] = f"http://{LOCAL}:{held.number}"
+        self._held[replica_id] = held
+        self.serve_options[replica_id] = ["--join", url]
+        self.launch(replica_id)
+        until = time.monotonic() + deadline_s
+        while not is_live(url):
+            if replica_id not in self.pids or time.monotonic() > until:
+                raise Failure(f"Replica {replica_id} does not answer: {self.last_words(replica_id)}")
+            time.sleep(_POLL_S)
+        return url
+
+    def remove(self, replica_id: str) -> None:
+        """Kill a replica that joined, if it runs, and forget it: it is no member any more."""
+        if replica_id in self.pids:
+            self.kill(replica_id)
+        self._joined.pop(replica_id, None)
 
     def ready(self, deadline_s: float = READY_DEADLINE_S) -> None:
         """Wait until every replica says that it is ready; Failure when one ended or the time is over."""

@@ -4,26 +4,25 @@ Owns which members are wanted, and what is asked of those that join. How it is c
 """
 
 from collections.abc import Collection, Iterable
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import typer
-from msgspec import UNSET, Struct, to_builtins
+from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 from rich import box
 from rich.markup import escape
 from rich.table import Table
 
-from ...api_specs.cluster import BadCluster, ClusterDocument, ReplicaInfo, checked
+from ...api_specs.cluster import BadCluster, ClusterDocument, ReplicaInfo
+from ...api_specs.configuration import with_members
 from ...api_specs.limits import VOTES_MAX
 from ...client_sdk.api.connect import is_url
-from ..credentials import read_token
-from ..failure import Failure, Usage
+from ..failure import Usage
 from ..groups import Group
 from ..options import ClusterOption
 from ..output import AsJson, answer, console, reported, say
-from .change_command import DEADLINE_S, ChangeDeadlineOption, DryRunOption, carry_out
+from .change_command import DEADLINE_S, ChangeDeadlineOption, DryRunOption, carry_out, joining
 from .document import DEFAULT_NAME
-from .probe import NoAnswer, get
 from .status import CatchUp, Found, ask_all, cluster_document
 
 member_app = typer.Typer(cls=Group, help="The members of a running cluster.", no_args_is_help=True)
@@ -82,14 +81,14 @@ def _member(document: ClusterDocument, found: Found) -> MemberFound:
     votes = document.votes[found.id]
     is_leaving = document.former is not None and found.id not in document.own_votes
     role = "leaving" if is_leaving else "voter" if votes else "learner"
-    missing = _missing(found.catch_up.values())
+    missing = _missing(found.catch_up.values()) if found.is_up else None
     store = document.stores[found.id]
     return MemberFound(found.id, found.url, votes, role, found.is_ready, missing, store, found.trouble)
 
 
 def _missing(catch_ups: Collection[CatchUp]) -> int | None:
     known = [each.lag for each in catch_ups if each.lag is not None]
-    return max(known) if len(known) == len(catch_ups) else None
+    return max(known, default=0) if len(known) == len(catch_ups) else None
 
 
 @member_app.command("add")
@@ -108,8 +107,8 @@ def add(
     quorate serve --cluster FILE --id r4 --data DIR --join http://HOST:8004
     """
     now = cluster_document(cluster)
-    joining = _joining(now, urls, votes)
-    _carry_out(cluster, now, joining=joining, dry_run=dry_run, deadline_s=deadline_s, as_json=as_json)
+    new = _joining(now, urls, votes)
+    _carry_out(cluster, now, new=new, dry_run=dry_run, deadline_s=deadline_s, as_json=as_json)
 
 
 @member_app.command("remove")
@@ -150,9 +149,9 @@ def replace_member(
     """
     now = cluster_document(cluster)
     _check_known(now, [id])
-    joining = _joining(now, [url], now.votes.get(id, 1))
+    new = _joining(now, [url], now.votes.get(id, 1))
     _carry_out(
-        cluster, now, joining=joining, leaving=[id], dry_run=dry_run, deadline_s=deadline_s, as_json=as_json
+        cluster, now, new=new, leaving=[id], dry_run=dry_run, deadline_s=deadline_s, as_json=as_json
     )
 
 
@@ -173,7 +172,7 @@ def set_votes(
     _carry_out(
         cluster,
         now,
-        joining=[replace(known, votes=votes)],
+        new=[replace(known, votes=votes)],
         dry_run=dry_run,
         deadline_s=deadline_s,
         as_json=as_json,
@@ -184,28 +183,27 @@ def _carry_out(
     cluster: str,
     now: ClusterDocument,
     *,
-    joining: Collection[ReplicaInfo] = (),
+    new: Collection[ReplicaInfo] = (),
     leaving: Collection[str] = (),
     dry_run: bool,
     deadline_s: float,
     as_json: bool,
 ) -> None:
     def wanted(at: ClusterDocument) -> ClusterDocument:
-        return with_members(at, joining, leaving)
+        return changed(at, new, leaving)
 
     members = ", ".join(f"{each.id} ({each.votes})" for each in wanted(now).replicas)
     say(f"Members and their votes: {members}.")
     carry_out(cluster, now, wanted, dry_run=dry_run, deadline_s=deadline_s, as_json=as_json)
 
 
-def with_members(
-    document: ClusterDocument, joining: Iterable[ReplicaInfo], leaving: Collection[str]
+def changed(
+    document: ClusterDocument, new: Iterable[ReplicaInfo], leaving: Collection[str]
 ) -> ClusterDocument:
-    """The document with these members, and without those; of one that changes, what it changes to. Raises Usage where its rules do not fit them."""
-    members = {each.id: each for each in document.replicas} | {each.id: each for each in joining}
-    kept = tuple(each for each in members.values() if each.id not in leaving)
+    """The document with these members, and without those. Raises Usage where its rules do not fit them."""
+    members = {each.id: each for each in document.replicas} | {each.id: each for each in new}
     try:
-        return checked(replace(document, old=UNSET, replicas=kept))
+        return with_members(document, [each for each in members.values() if each.id not in leaving])
     except BadCluster as error:
         raise Usage(
             f"With these members: {error}. Change members and rules together: write both into a cluster file, and use `quorate change`."
@@ -223,30 +221,10 @@ def _check_known(document: ClusterDocument, ids: Collection[str]) -> None:
 
 def _joining(now: ClusterDocument, urls: Collection[str], votes: int) -> list[ReplicaInfo]:
     """The replicas at these URLs. Raises Usage or Failure where one cannot become a member."""
-    asked = [joining(now, url, votes) for url in urls]
+    for url in urls:
+        if not is_url(url):
+            raise Usage(f"{url!r} must be a replica's URL, as http://127.0.0.1:8004.")
+    asked = [joining(now, url, ReplicaInfo("", url, votes)) for url in urls]
     if len({each.id for each in asked}) < len(asked):
         raise Usage(f"{', '.join(urls)}: two of them say that they are the same replica.")
     return asked
-
-
-def joining(now: ClusterDocument, url: str, votes: int) -> ReplicaInfo:
-    """The replica at the URL, as it says itself who it is. Raises Usage or Failure where it cannot become a member."""
-    if not is_url(url):
-        raise Usage(f"{url!r} must be a replica's URL, as http://127.0.0.1:8004.")
-    try:
-        told: Any = get(url, "/v1/status", read_token())
-        id, store, cluster = str(told["replica"]), str(told["store"]), told["cluster"]
-    except (NoAnswer, KeyError, TypeError) as error:
-        raise Failure(
-            f"{url} does not tell which replica it is: {error}. Start it: quorate serve --cluster FILE --id ID --data DIR --join {url}."
-        ) from None
-    if cluster != now.name:
-        raise Usage(f"{url} is a replica of cluster {cluster!r}, and this is {now.name!r}.")
-    if id in now.former_members:
-        raise Usage(
-            f"{url} is {id}, which was a member before: start it with another id, and an empty folder."
-        )
-    known = next((each for each in now.replicas if each.id == id), None)
-    if known is not None and (known.url, known.store) != (url, store) or id in (now.former or now).votes:
-        raise Usage(f"{url} is {id}, which is a member already: start the new one with an id of its own.")
-    return ReplicaInfo(id, url, votes, store)

@@ -144,9 +144,18 @@ def _answered(request: urllib.request.Request, timeout_s: float) -> Iterator[Any
         raise _no_answer(error) from None
 
 
+def is_live(url: str) -> bool:
+    """Whether the replica runs."""
+    return _is_well(url, "live")
+
+
 def is_ready(url: str) -> bool:
     """Whether the replica says that it is ready to vote."""
-    request = urllib.request.Request(url.rstrip("/") + "/v1/health/ready")
+    return _is_well(url, "ready")
+
+
+def _is_well(url: str, what: str) -> bool:
+    request = urllib.request.Request(f"{url.rstrip('/')}/v1/health/{what}")
     try:
         with _opened(request, _READY_TIMEOUT_S) as response:
             return bool(response.status == http.client.OK)

@@ -42,7 +42,12 @@ def joint(old: ClusterDocument, new: ClusterDocument) -> ClusterDocument:
 def _check_members(old: ClusterDocument, new: ClusterDocument) -> None:
     """An id stands for one store for ever: another one has forgotten what it promised, and one that comes back holds what was forgotten meanwhile."""
     before = {replica.id: replica for replica in old.replicas}
+    places = {replica.url: replica.id for replica in old.replicas}
     for replica in new.replicas:
+        if places.get(replica.url, replica.id) != replica.id:
+            raise BadCluster(
+                f"replica {replica.id}: at {replica.url} is {places[replica.url]}: start a new one elsewhere"
+            )
         known = before.get(replica.id, replica)
         if (known.url, known.store) != (replica.url, replica.store):
             raise BadCluster(

@@ -134,13 +134,15 @@ def open_folder(
     """
     replica = _named(document, replica_id)
     if replica is None:
-        if not (joins_at or (path / DATABASE_FILE).exists()):
+        known = _read_identity(path)
+        if not joins_at and (known is None or known.replica != replica_id):
             raise _no_replica(document, replica_id)
         replica = ReplicaInfo(replica_id, joins_at)
     lock = _claimed(path)
     try:
         folder = _opened(path, lock, document, replica, is_source=is_source)
-        _check_membership(folder, joins_at)
+        if not is_source:
+            _check_membership(folder, joins_at)
         return folder
     except BaseException:
         os.close(lock)

@@ -130,8 +130,10 @@ async def front_ends(
     count: int,
     deadline_s: float,
     queues: Sequence[str] = ("jobs",),
+    are_first_members_left: bool = True,
 ) -> AsyncIterator[list[AsyncClient]]:
-    """So many clients that record; they are closed at the end, and a last one takes and reads all that is left."""
+    """So many clients that record; they are closed at the end, and a last one takes and reads all that is left. It has the same cluster file, unless
+    no replica is left that this names."""
     connected = [
         await connect_async(document, deadline_s=deadline_s, history=History(history)) for _ in range(count)
     ]
@@ -140,5 +142,6 @@ async def front_ends(
     finally:
         for client in connected:
             await client.aclose()
-    async with connect_async(document, history=history) as last:
+    known = document if are_first_members_left else connected[0].document
+    async with connect_async(known, history=history) as last:
         await last_look(last, queues)

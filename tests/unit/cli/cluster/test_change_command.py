@@ -97,7 +97,7 @@ def test_what_cannot_change_is_told_before_anything_is_done(running: LocalCluste
     new = tmp_path / "new.toml"
     for replaced, by, expected in (
         ('name = "local"', 'name = "other"', "The file is of cluster 'other', and this one is 'local'"),
-        ('id = "r3"', 'id = "r4"', "The file has other members than the cluster (r1, r2, r3)"),
+        ('id = "r3"', 'id = "r4"', "is r3, which is a member already: start the new one with an id"),
         ("replica_error_s = 0.0", "replica_error_s = 0.5", "clock cannot change while the cluster runs"),
     ):
         assert replaced in text

@@ -42,12 +42,16 @@ async def test_what_another_replica_said_of_its_store_bounds_timestamps_too(
     tmp_path: Path, restarts: bool
 ) -> None:
     """It was away while the others stored far ahead of clocks that are right again."""
-    document = ClusterDocument("test", (ReplicaInfo("r1", "http://127.0.0.1:1"),))
+    document = ClusterDocument(
+        "test", (ReplicaInfo("r1", "http://127.0.0.1:1"), ReplicaInfo("r2", "http://127.0.0.1:2"))
+    )
     far = make(NOW_US + 86_400_000_000, 0, "s")
     above = Append(NAME, (Entry("e", make(wall_us(far) + 1, 0, "s"), Value("1")),))
 
     def opened() -> Member:
-        return Member(open_folder(tmp_path, document, "r1"), wall_us=lambda: NOW_US)
+        made = Member(open_folder(tmp_path, document, "r1"), wall_us=lambda: NOW_US)
+        made.is_vouched_for = True
+        return made
 
     member = opened()
     try:

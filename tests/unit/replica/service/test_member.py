@@ -33,8 +33,10 @@ async def test_what_was_stored_while_clocks_were_ahead_is_told_though_nobody_ask
 
 async def test_what_another_store_holds_ahead_is_told_from_when_it_is_heard_of(tmp_path: Path) -> None:
     """Whoever has heard from this replica alone must look, too."""
-    document = one_replica()
+    alone = one_replica()
+    document = replace(alone, replicas=(*alone.replicas, ReplicaInfo("r2", "http://127.0.0.1:7002")))
     member = Member(open_folder(tmp_path / "r1", document, "r1"), wall_us=lambda: NOW_US)
+    member.is_vouched_for = True
     far = make(NOW_US + 60_000_000, 0, "a")
     await member.testify(Announcement(document.hash, "r2", "store", far))
     assert (await answer_of(member, [Collect("register/other")])).ahead == far
