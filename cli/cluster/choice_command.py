@@ -17,7 +17,7 @@ from ..failure import Usage
 from ..groups import Group
 from ..options import ClusterOption
 from ..output import AsJson, reported, say
-from ..quorums.choice_rule import rule_text
+from ..quorums.choice_rule import filled_in, rule_text
 from .change_command import DEADLINE_S, ChangeDeadlineOption, DryRunOption, carry_out
 from .document import DEFAULT_NAME
 from .status import cluster_document
@@ -60,7 +60,7 @@ def set_choice(
         raise Usage(f"{' '.join(quorums or [])}: give each class once.")
     rule = ChoiceRule(objects, dict(classes), reads=reads, writes=writes)
     wanted = with_rule(now, rule)
-    say(rule_text(rule, wanted.own_votes))
+    say(rule_text(filled_in(rule, wanted.own_votes)))
     carry_out(
         cluster, now, lambda at: with_rule(at, rule), dry_run=dry_run, deadline_s=deadline_s, as_json=as_json
     )
