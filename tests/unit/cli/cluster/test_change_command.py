@@ -45,13 +45,16 @@ def test_a_choice_is_set_and_the_file_of_before_does_for_everybody(
     assert run(running, "queue", "jobs", "enqueue", "1")[0] == 0
     code, out, err = run(running, "choice", "set", "queue/jobs", *EAGER, "--dry-run")
     assert (code, out) == (0, "Nothing was changed.")
-    assert "queue/jobs: Enq/Ok more available: 2 replicas may be down, whichever (1 now)." in err
-    assert "Deq/Ok, Deq/Empty, Peek/Ok, Peek/Empty, Size/Ok less available: no replica may be down" in err
+    assert "queue/jobs: Enq/Ok more available: tolerates 2 failed replicas (was 1)." in err
+    assert (
+        "Deq/Ok, Deq/Empty, Peek/Ok, Peek/Empty, Size/Ok less available: tolerates no failed replica (was 1)."
+        in err
+    )
     assert '"Enq/Ok" = [0, 1]' in err, "the rule, for the cluster file"
     code, out, err = run(running, "choice", "set", "queue/jobs", *EAGER)
     assert (code, out) == (0, "Configuration 2 is in force."), err
     assert (
-        "Joint configuration 1: each quorum is one of the old and one of the new.\n2 objects to carry over.\n"
+        "Joint configuration 1: each quorum is one of the old and one of the new.\n2 objects to copy.\n"
         in err
     )
     for replica in ("r2", "r3"):
