@@ -59,6 +59,7 @@ def test_who_does_not_answer_is_told_and_without_anybody_nothing_is_in_force(run
     code, out, err = run(running, "configuration")
     assert (code, out) == (1, "")
     assert "No replica tells which configuration is in force: r1: " in err
+    assert run(running, "choice", "show")[0] == 1
 
 
 def test_while_the_cluster_changes_the_new_one_is_written_and_called_that() -> None:
