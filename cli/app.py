@@ -48,6 +48,7 @@ _COMMANDS: Final = (
     _Command("report", "Looking", "reports.report_command", "report"),
     _Command("trace", "Looking", "objects.trace_command", "trace"),
     _Command("status", "Looking", "cluster.status", "status"),
+    _Command("configuration", "Looking", "cluster.configuration_command", "configuration"),
     _Command("doctor", "Looking", "doctor.command", "doctor"),
     _Command("check", "Looking", "check.command", "check"),
     _Command("measure", "Looking", "reports.measure_command", "measure_command"),

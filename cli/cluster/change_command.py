@@ -43,7 +43,7 @@ from .status import cluster_document
 
 DEADLINE_S: Final = 900.0
 TOLD_EVERY: Final = 1000
-"""Objects carried over."""
+"""Objects copied."""
 _GO_ON: Final = "repeat the command to go on, or take it back with `quorate change --abort`"
 
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Show what would change, and do nothing.")]
@@ -67,11 +67,11 @@ class Shift(Struct, frozen=True):
     def told(self) -> str:
         """In words."""
         better = "more" if self.after > self.before else "less"
-        down = {0: "no replica", 1: "1 replica"}.get(self.after, f"{self.after} replicas")
-        classes = ", ".join(self.event_classes)
-        return (
-            f"{self.objects}: {classes} {better} available: {down} may be down, whichever ({self.before} now)"
+        failed = {0: "no failed replica", 1: "1 failed replica"}.get(
+            self.after, f"{self.after} failed replicas"
         )
+        classes = ", ".join(self.event_classes)
+        return f"{self.objects}: {classes} {better} available: tolerates {failed} (was {self.before})"
 
 
 @reported
@@ -89,8 +89,8 @@ def change(
 ) -> None:
     """Give a running cluster other quorum choices or votes; callers go on.
 
-    It needs a token with the scopes admin and write, and waits until
-    idempotency keys of before are forgotten: a retry window at most.
+    It needs a token with the scopes admin and write, and waits until old
+    idempotency keys expire: a retry window at most.
     Whoever repeats a change that was cut off goes on with it.
 
     Afterwards put NEW in the place of the old file, at leisure: replicas
@@ -272,7 +272,7 @@ class Progress:
                 self.waits = f"only {', '.join(told) or 'nobody'} answered"
             case Ask(names=True):
                 self._objects = len({name for each in told.values() for name in each.objects})
-                say(f"{self._objects} object{'s' * (self._objects != 1)} to carry over.")
+                say(f"{self._objects} object{'s' * (self._objects != 1)} to copy.")
             case Ask():
                 self._remembered(max((each.keys for each in told.values()), default=0))
             case CarryAll(operations=operations):
@@ -296,15 +296,13 @@ class Progress:
             for each, outcome in zip(operations, outcomes, strict=True)
             if not isinstance(outcome, Done)
         ]
-        self.waits = f"{left[0]} is not carried over yet" if left else "it goes on"
+        self.waits = f"{left[0]} is not copied yet" if left else "it goes on"
         before, self._done = self._done, self._done + len(operations) - len(left)
         if self._done // TOLD_EVERY > before // TOLD_EVERY:
-            say(f"{self._done} of {self._objects} objects carried over.")
+            say(f"{self._done} of {self._objects} objects copied.")
 
     def _remembered(self, keys: int) -> None:
-        self.waits = f"{keys} idempotency keys of before are not forgotten yet"
+        self.waits = f"{keys} old idempotency keys have not expired yet"
         if keys and not self._keys:
             self._keys = keys
-            say(
-                f"Waiting until idempotency keys of before are forgotten ({keys} now), for a retry window at most."
-            )
+            say(f"Waiting until old idempotency keys expire ({keys} now), a retry window at most.")

@@ -1,4 +1,4 @@
-"""`quorate choice set OBJECTS`: another quorum choice for some objects of a running cluster.
+"""`quorate choice`: the quorum choices of a running cluster: shown, set and removed, each for some objects.
 
 Owns the words of one rule, and its place among the others. How it is carried out, `change_command` says.
 """
@@ -6,21 +6,26 @@ Owns the words of one rule, and its place among the others. How it is carried ou
 from typing import Annotated
 
 import typer
-from msgspec import UNSET
+from msgspec import UNSET, to_builtins
 from msgspec.structs import replace
 
 from ...adts.specification import operation_of
 from ...adts.types.catalogue import adt_of
 from ...api_specs.cluster import ChoiceRule, ClusterDocument, checked
-from ...api_specs.patterns import covers
+from ...api_specs.patterns import covers, is_met
 from ..failure import Usage
 from ..groups import Group
 from ..options import ClusterOption
-from ..output import AsJson, reported, say
-from ..quorums.choice_rule import rule_text
+from ..output import AsJson, answer, reported, say
+from ..quorums.choice_rule import filled_in, rule_text
 from .change_command import DEADLINE_S, ChangeDeadlineOption, DryRunOption, carry_out
+from .configuration_command import CHANGING
 from .document import DEFAULT_NAME
-from .status import cluster_document
+from .status import cluster_document, told_document
+
+ObjectsArgument = Annotated[
+    str, typer.Argument(metavar="OBJECTS", help="Which objects, as queue/jobs or queue/fast-*.")
+]
 
 choice_app = typer.Typer(cls=Group, help="The quorum choices of a running cluster.", no_args_is_help=True)
 
@@ -28,9 +33,7 @@ choice_app = typer.Typer(cls=Group, help="The quorum choices of a running cluste
 @choice_app.command("set")
 @reported
 def set_choice(
-    objects: Annotated[
-        str, typer.Argument(metavar="OBJECTS", help="Which objects, as queue/jobs or queue/fast-*.")
-    ],
+    objects: ObjectsArgument,
     quorums: Annotated[
         list[str] | None,
         typer.Argument(
@@ -55,15 +58,95 @@ def set_choice(
     cluster file. For the rest see `quorate change`.
     """
     now = cluster_document(cluster)
+    _check_objects(now, objects)
     classes = [_class(now, objects, each) for each in quorums or []]
     if len(dict(classes)) < len(classes):
         raise Usage(f"{' '.join(quorums or [])}: give each class once.")
     rule = ChoiceRule(objects, dict(classes), reads=reads, writes=writes)
     wanted = with_rule(now, rule)
-    say(rule_text(rule, wanted.own_votes))
+    say(rule_text(filled_in(rule, wanted.own_votes)))
     carry_out(
         cluster, now, lambda at: with_rule(at, rule), dry_run=dry_run, deadline_s=deadline_s, as_json=as_json
     )
+
+
+@choice_app.command("show")
+@reported
+def show_choice(
+    objects: Annotated[
+        str, typer.Argument(metavar="OBJECTS", help="Whose rule, as queue/jobs; else all.")
+    ] = "",
+    cluster: ClusterOption = DEFAULT_NAME,
+    as_json: AsJson = False,
+) -> None:
+    """Print the rules in force, or the one that decides for an object."""
+    document = told_document(cluster)
+    rules, head = document.choices, "" if document.former is None else CHANGING
+    if objects:
+        rule = _deciding(document, objects)
+        rules = (rule,) if rule in document.choices else ()
+        if not rules:
+            head += f"# No rule is for {objects}: majorities.\n"
+            rule = ChoiceRule(objects)
+        text = rule_text(filled_in(rule, document.own_votes))
+    else:
+        text = "\n".join(rule_text(filled_in(each, document.own_votes)) for each in rules)
+    told = {"epoch": document.number, "is_changing": document.former is not None}
+    answer(as_json, told | {"rules": to_builtins(rules)}, (head + text).removesuffix("\n"))
+
+
+def _deciding(document: ClusterDocument, objects: str) -> ChoiceRule:
+    """The rule for exactly these objects, or the first that matches an object; the default without one. Raises Usage."""
+    _check_objects(document, objects)
+    if (same := _rule_for(document, objects)) is not None:
+        return same
+    if any(mark in objects for mark in "*?["):
+        raise Usage(f"{_no_rule(document, objects)} Or name one object, as queue/jobs.")
+    return document.rule_of(objects)
+
+
+@choice_app.command("remove")
+@reported
+def remove_choice(
+    objects: ObjectsArgument,
+    cluster: ClusterOption = DEFAULT_NAME,
+    dry_run: DryRunOption = False,
+    deadline_s: ChangeDeadlineOption = DEADLINE_S,
+    as_json: AsJson = False,
+) -> None:
+    """Remove the rule for exactly these objects; callers go on.
+
+    Then the next rule that matches decides, and majorities without one. For
+    the rest see `quorate change`.
+    """
+    now = cluster_document(cluster)
+    _check_objects(now, objects)
+    # While its removal is under way the rule is one of before alone: who repeats the command goes on with it.
+    if all(_rule_for(each, objects) is None for each in (now, now.former or now)):
+        raise Usage(_no_rule(now, objects))
+    carry_out(
+        cluster,
+        now,
+        lambda at: without_rule(at, objects),
+        dry_run=dry_run,
+        deadline_s=deadline_s,
+        as_json=as_json,
+    )
+
+
+def _rule_for(document: ClusterDocument, objects: str) -> ChoiceRule | None:
+    return next((each for each in document.choices if each.objects == objects), None)
+
+
+def _no_rule(document: ClusterDocument, objects: str) -> str:
+    there = ", ".join(each.objects for each in document.choices) or "none at all"
+    return f"No rule is for exactly {objects}: there are {there}."
+
+
+def without_rule(document: ClusterDocument, objects: str) -> ClusterDocument:
+    """The document without the rule for exactly these objects; of one that changes, what it changes to."""
+    left = tuple(each for each in document.choices if each.objects != objects)
+    return checked(replace(document, old=UNSET, choices=left))
 
 
 def with_rule(document: ClusterDocument, rule: ChoiceRule) -> ClusterDocument:
@@ -71,10 +154,8 @@ def with_rule(document: ClusterDocument, rule: ChoiceRule) -> ClusterDocument:
     changes to. Raises BadCluster."""
     document = replace(document, old=UNSET)
     rules = list(document.choices)
-    same = next((place for place, each in enumerate(rules) if each.objects == rule.objects), None)
-    if same is not None:
-        before = rules[same]
-        rules[same] = replace(
+    if (before := _rule_for(document, rule.objects)) is not None:
+        rules[rules.index(before)] = replace(
             rule, ordering=before.ordering, collect=before.collect, consistency=before.consistency
         )
     else:
@@ -87,6 +168,25 @@ def with_rule(document: ClusterDocument, rule: ChoiceRule) -> ClusterDocument:
     return checked(replace(document, choices=tuple(rules)))
 
 
+def _check_objects(document: ClusterDocument, objects: str) -> None:
+    """Usage with what to write, where no object of the cluster can have such a name."""
+    adt, _, name = objects.partition("/")
+    known = document.specifications
+    if is_met(objects, known) or (adt in known and name):
+        return
+    if adt in known:
+        raise Usage(
+            f"{objects!r} is a type alone: write {adt}/NAME for one object, or '{adt}/*' for all of them."
+        )
+    if adt == "dict":
+        raise Usage(f"{objects!r}: rules call that type dictionary: write dictionary/{name or 'NAME'}.")
+    raise _of_no_type(document, objects)
+
+
+def _of_no_type(document: ClusterDocument, objects: str) -> Usage:
+    return Usage(f"{objects!r} must start with one of {', '.join(document.specifications)}, as queue/jobs.")
+
+
 def _class(document: ClusterDocument, objects: str, text: str) -> tuple[str, tuple[int, int]]:
     """`Enq=0,1`: an event class, or an operation for its normal outcome, and its quorums."""
     word, _, numbers = text.partition("=")
@@ -95,9 +195,7 @@ def _class(document: ClusterDocument, objects: str, text: str) -> tuple[str, tup
         raise Usage(f"{text!r}: write CLASS=INITIAL,FINAL with two whole numbers of votes, as Deq=2,2.")
     adt = adt_of(objects)
     if (specification := document.specifications.get(adt)) is None:
-        raise Usage(
-            f"{objects!r} must start with one of {', '.join(document.specifications)}, as queue/jobs."
-        )
+        raise _of_no_type(document, objects)
     classes = list(specification.depends)
     found = word if word in classes else next((each for each in classes if operation_of(each) == word), None)
     if found is None:

@@ -1,6 +1,6 @@
-"""The cluster file on disk and over the wire: writing a new one with its comments, reading one from where it is.
+"""The cluster file on disk and over the wire: a document in TOML, a new one with its comments, and reading one from where it is.
 
-Owns the text of a new document and where documents are looked for. What a document means, `api_specs.cluster` decides.
+Owns the text of documents and where they are looked for. What a document means, `api_specs.cluster` decides.
 """
 
 import re
@@ -12,13 +12,17 @@ from types import MappingProxyType
 from typing import Final
 from urllib.parse import urlsplit
 
+from msgspec import UNSET
+from msgspec.structs import asdict
+
 from ...adts.types.catalogue import SPECIFICATIONS
 from ...api_specs.cluster import ChoiceRule as Rule
-from ...api_specs.cluster import ClockSettings, ClusterDocument, parse
+from ...api_specs.cluster import ClockSettings, ClusterDocument, ReplicaInfo, parse
+from ...api_specs.limits import DEFAULTS
 from ...api_specs.patterns import covers
 from ...client_sdk.api.connect import is_url
 from ..failure import Failure, Usage
-from ..quorums.choice_rule import quoted, rule_text
+from ..quorums.choice_rule import filled_in, quoted, rule_text
 
 DEFAULT_NAME: Final = "cluster.toml"
 _HOST_AND_PORT: Final = re.compile(r"([A-Za-z0-9.-]+|\[[0-9a-fA-F:]+\]):[0-9]{1,5}/?")
@@ -28,18 +32,9 @@ _HEAD = """\
 # versions of it refuse each other, for their quorums need not meet: change it everywhere, or nowhere.
 # Once a replica has voted it refuses other replicas, votes and quorum choices here. Votes and quorum choices change while
 # it runs: `quorate change`.
-name = {name}
 """
 
-_REPLICA = """
-[[replicas]]
-id = {id}
-url = {url}
-votes = {votes}
-store = {store} # the data folder formatted with this id; an empty one may not vote
-"""
-
-_CHOICES_HEAD = """
+_CHOICES = """
 # Quorum choices: for each event class [votes read before, votes that must store it after].
 # The first rule whose `objects` matches an object's name applies; without one, the least that majorities allow. A rule to
 # which an earlier one leaves no objects is refused.
@@ -58,20 +53,19 @@ _CHOICES_HEAD = """
 # `quorate quorums plan queue --mix Enq=50,Deq=50 --toml` prints such rules, to be pasted here.
 """
 
-_ONE_MACHINE = """
-# What the operator vouches for. All these replicas, and their callers, read one machine's clock: nothing to wait for.
-[clock]
-replica_error_s = 0.0 # how far a replica's clock may be from true time
-front_end_error_s = 0.0 # how far the clock of a caller by Python may be; without this line callers measure it against the replicas
-offset_max_s = {offset_max_s} # a replica refuses timestamps further than this from its own clock
-"""
-
-_MANY_MACHINES = """
-# What the operator vouches for: the order of enqueues by different callers rests on it, nothing else does.
-[clock]
-replica_error_s = 0.05 # how far a replica's clock may be from true time: what chrony or ntpd report, doubled
-offset_max_s = {offset_max_s} # a replica refuses timestamps further than this from its own clock
-"""
+_COMMENTS: Final = {
+    "store": " # the data folder formatted with this id; an empty one may not vote",
+    "offset_max_s": " # a replica refuses timestamps further than this from its own clock",
+}
+_ONE_MACHINE: Final = {
+    "[clock]": "# What the operator vouches for. All these replicas, and their callers, read one machine's clock: nothing to wait for.\n",
+    "replica_error_s": " # how far a replica's clock may be from true time",
+    "front_end_error_s": " # how far the clock of a caller by Python may be; without this line callers measure it against the replicas",
+}
+_MANY_MACHINES: Final = {
+    "[clock]": "# What the operator vouches for: the order of enqueues by different callers rests on it, nothing else does.\n",
+    "replica_error_s": " # how far a replica's clock may be from true time: what chrony or ntpd report, doubled",
+}
 
 
 def new_document(
@@ -86,27 +80,58 @@ def new_document(
     `rules` are quorum choices to stand above the majorities, or in their place; `types` are data types of one's own.
     """
     votes = dict.fromkeys(urls, 1)
-    parts = [_HEAD.format(name=quoted(name))]
-    parts += [
-        _REPLICA.format(id=quoted(replica), url=quoted(url), votes=1, store=quoted(secrets.token_hex(8)))
-        for replica, url in urls.items()
-    ]
-    parts.append(_CHOICES_HEAD.format(total=len(urls)))
     general = [f"{adt}/*" for adt in SPECIFICATIONS]
     left = [
         Rule(each)
         for each in general
         if not any(covers(rule.objects, each, SPECIFICATIONS) for rule in rules)
     ]
-    for rule in [*rules, *left]:
-        parts.append("\n" + rule_text(rule, votes))
-    clock = _ONE_MACHINE if all(map(is_loopback, urls.values())) else _MANY_MACHINES
-    parts.append(clock.format(offset_max_s=ClockSettings().offset_max_s))
-    if types:
-        parts.append("\n[types]\n" + "".join(f"{name} = {quoted(code)}\n" for name, code in types.items()))
-    text = "".join(parts)
+    is_one_machine = all(map(is_loopback, urls.values()))
+    document = ClusterDocument(
+        name,
+        tuple(ReplicaInfo(replica, url, store=secrets.token_hex(8)) for replica, url in urls.items()),
+        tuple(filled_in(rule, votes) for rule in [*rules, *left]),
+        ClockSettings(0.0, 0.0) if is_one_machine else ClockSettings(0.05),
+        types=dict(types) or UNSET,
+    )
+    comments = _COMMENTS | {"[[choices]]": _CHOICES.format(total=len(urls))}
+    text = _HEAD + document_text(document, comments | (_ONE_MACHINE if is_one_machine else _MANY_MACHINES))
     parse(text, "the new document")
     return text
+
+
+def document_text(document: ClusterDocument, comments: Mapping[str, str] = MappingProxyType({})) -> str:
+    """The document in TOML, without its place among configurations; of limits, those that are not the defaults.
+
+    `comments` stand before the part that they are named after, as `[clock]`, or behind each line of the setting.
+    """
+
+    def line(name: str, value: object) -> str:
+        return f"{name} = {quoted(value) if isinstance(value, str) else value}{comments.get(name, '')}\n"
+
+    def part(title: str, settings: Mapping[str, object]) -> str:
+        lines = "".join(line(name, value) for name, value in settings.items())
+        return f"\n{comments.get(title, '')}{title}\n{lines}" if settings else ""
+
+    replicas = [asdict(each) for each in document.replicas]
+    clock, limits = asdict(document.clock), asdict(document.limits)
+    return "".join(
+        [
+            line("name", document.name),
+            *(
+                part("[[replicas]]", {name: value for name, value in each.items() if value != ""})
+                for each in replicas
+            ),
+            comments.get("[[choices]]", ""),
+            *("\n" + rule_text(rule) for rule in document.choices),
+            part("[clock]", {name: value for name, value in clock.items() if value is not None}),
+            part(
+                "[limits]",
+                {name: value for name, value in limits.items() if value != getattr(DEFAULTS, name)},
+            ),
+            part("[types]", document.own_types),
+        ]
+    )
 
 
 def is_loopback(url: str) -> bool:

@@ -1,6 +1,7 @@
 """`quorate status`: each replica's own word on how it is, beside what the cluster file says."""
 
 import time
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from operator import itemgetter
 from pathlib import Path
@@ -22,7 +23,7 @@ from ...timestamps.timestamp import parse, wall_us
 from ..credentials import read_token
 from ..failure import EXIT_FAILED, Failure
 from ..options import ClusterOption
-from ..output import AsJson, answer, console, reported
+from ..output import AsJson, answer, console, reported, say
 from .document import DEFAULT_NAME, read_document, url_of
 from .probe import HostUnknown, NoAnswer, TlsFailed, WrongToken, get
 from .served import HEALTH_PATH, RuleServed, served_by
@@ -145,10 +146,10 @@ def _told_of(document: ClusterDocument) -> str:
 
 def cluster_document(cluster: str) -> ClusterDocument:
     """The document in a file, or as the replica at a URL serves it; with the configuration in force, where that was changed while the cluster ran."""
-    url = url_of(cluster)
+    if (url := url_of(cluster)) is None:
+        file = read_document(Path(cluster))
+        return _latest(_told(file), file)
     token = read_token()
-    if url is None:
-        return _in_force(read_document(Path(cluster)), token)
     try:
         document = from_json(get(url, "/v1/cluster", token)["document"])
     except TlsFailed as error:
@@ -159,19 +160,42 @@ def cluster_document(cluster: str) -> ClusterDocument:
     return document
 
 
-def _in_force(file: ClusterDocument, token: str | None) -> ClusterDocument:
-    """As the replicas tell that answer."""
+def told_document(cluster: str) -> ClusterDocument:
+    """The same, but only as a replica tells it: the file alone does not say what is in force. Says who did not answer. Raises Failure."""
+    if url_of(cluster) is not None:
+        return cluster_document(cluster)
+    file = read_document(Path(cluster))
+    told = _told(file)
+    silent = {id: found for id, found in told.items() if isinstance(found, str)}
+    if len(silent) == len(told):
+        reasons = "; ".join(f"{id}: {why}" for id, why in silent.items())
+        raise Failure(f"No replica tells which configuration is in force: {reasons}.")
+    if silent:
+        say(f"{', '.join(silent)} did not answer, and may know of a later configuration.")
+    return _latest(told, file)
 
-    def told(url: str) -> ClusterDocument:
+
+def _latest(told: Mapping[str, ClusterDocument | str], file: ClusterDocument) -> ClusterDocument:
+    documents = [each for each in told.values() if isinstance(each, ClusterDocument)]
+    return max(documents, key=lambda each: each.number, default=file)
+
+
+def _told(file: ClusterDocument) -> dict[str, ClusterDocument | str]:
+    """What each replica of the file says is in force, or why it does not."""
+    token = read_token()
+
+    def told(url: str) -> ClusterDocument | str:
         try:
             document = from_json(get(url, "/v1/cluster", token)["document"])
             check_same_cluster(file, document)
-        except (NoAnswer, BadCluster, KeyError, TypeError):
-            return file
+        except (NoAnswer, BadCluster) as error:
+            return str(error)
+        except (KeyError, TypeError):
+            return "it answers, but not as a replica does"
         return in_force(file, document)
 
     with ThreadPoolExecutor(len(file.urls)) as pool:
-        return max(pool.map(told, file.urls.values()), key=lambda each: each.number)
+        return dict(zip(file.urls, pool.map(told, file.urls.values()), strict=True))
 
 
 def ask_all(document: ClusterDocument) -> list[Found]:

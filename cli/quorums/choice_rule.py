@@ -1,13 +1,15 @@
-"""Quorum choices as rules of a cluster file, in TOML: those of a new document, and those that a plan offers to paste."""
+"""Quorum choices as rules of a cluster file, in TOML: those of a document, and those that a plan offers to paste."""
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Annotated, Final
 
 import typer
 from msgspec import UNSET
+from msgspec.structs import replace
 
-from ...adts.types.catalogue import SPECIFICATIONS, adt_of, kept_type
+from ...adts.types.catalogue import SPECIFICATIONS, TYPE_PATTERN, adt_of, kept_type
 from ...adts.types.eventual_queue import EventualQueue
 from ...adts.types.semiqueue import Semiqueue
 from ...api_specs.cluster import ChoiceRule
@@ -23,32 +25,35 @@ TomlOption = Annotated[
 
 _PLACE: Final = "# Above any other rule that matches the same objects: the first that matches applies.\n"
 _OPTIONS: Final = "collect = false # keeps decided events in the logs, for teaching\n"
+_ONE_TYPE: Final = re.compile(TYPE_PATTERN)
 
 
-def rule_text(rule: ChoiceRule, votes: Mapping[str, int]) -> str:
-    """The rule in TOML. Numbers of votes are written out for every class; systems as they were given."""
+def filled_in(rule: ChoiceRule, votes: Mapping[str, int]) -> ChoiceRule:
+    """The rule with numbers of votes for every class; systems, and rules for several types, stay as they were given."""
+    adt = adt_of(rule.objects)
+    if rule.reads or rule.initials or rule.finals or not _ONE_TYPE.fullmatch(adt):
+        return rule
+    choice = QuorumChoice(
+        kept_type(adt), votes, rule.classes, ordering=rule.ordering, consistency=rule.promises
+    )
+    return replace(rule, classes=dict(choice.classes))
+
+
+def rule_text(rule: ChoiceRule) -> str:
+    """The rule in TOML, as it was given."""
     lines = ["[[choices]]\n", f"objects = {quoted(rule.objects)}\n"]
     lines += [] if rule.collect else [_OPTIONS]
     lines += [] if rule.ordering == "clock" else [f"ordering = {quoted(rule.ordering)}\n"]
     lines += ["outbox = true\n"] if rule.has_outboxes else []
     lines += ["exact_empty = true\n"] if rule.has_exact_empty else []
     lines += [] if rule.consistency is UNSET else [f"consistency = {quoted(rule.consistency)}\n"]
-    if rule.initials or rule.finals:
-        for title, systems in (("initials", rule.initials), ("finals", rule.finals)):
-            lines += [f"[choices.{title}]\n"] if systems else []
-            lines += [f"{quoted(name)} = {quoted(system)}\n" for name, system in systems.items()]
-    elif rule.reads:
-        lines += [f"reads = {quoted(rule.reads)}\n"]
-        lines += [f"writes = {quoted(rule.writes)}\n"] if rule.writes else []
-    else:
-        specification = kept_type(adt_of(rule.objects))
-        choice = QuorumChoice(
-            specification, votes, rule.classes, ordering=rule.ordering, consistency=rule.promises
-        )
-        lines += ["\n", "[choices.classes]\n"]
-        lines += [
-            f"{quoted(name)} = [{initial}, {final}]\n" for name, (initial, final) in choice.classes.items()
-        ]
+    lines += [f"reads = {quoted(rule.reads)}\n"] if rule.reads else []
+    lines += [f"writes = {quoted(rule.writes)}\n"] if rule.writes else []
+    for title, systems in (("initials", rule.initials), ("finals", rule.finals)):
+        lines += [f"[choices.{title}]\n"] if systems else []
+        lines += [f"{quoted(name)} = {quoted(system)}\n" for name, system in systems.items()]
+    lines += ["\n[choices.classes]\n"] if rule.classes else []
+    lines += [f"{quoted(name)} = [{initial}, {final}]\n" for name, (initial, final) in rule.classes.items()]
     return "".join(lines)
 
 
@@ -63,7 +68,7 @@ def offered_text(assignment: Assignment, ordering: Ordering, replication: Replic
     initials = {name: str(each) for name, each in assignment.initials.items() if not is_quorum(each, ())}
     finals = {name: str(each) for name, each in assignment.finals.items() if not is_quorum(each, ())}
     rule = ChoiceRule(f"{adt}/*", ordering=ordering, initials=initials, finals=finals)
-    return _PLACE + rule_text(rule, {})
+    return _PLACE + rule_text(rule)
 
 
 def check_offered(adt: str, replication: Replication) -> None:
@@ -79,5 +84,5 @@ def check_offered(adt: str, replication: Replication) -> None:
 
 
 def quoted(text: str) -> str:
-    """A TOML string; for the texts that pass here JSON's form is one."""
-    return json.dumps(text, ensure_ascii=False)
+    """A TOML string: JSON's form of it, but TOML takes no DEL as it is."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -6,12 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from quorate.api_specs.cluster import ChoiceRule, ClusterDocument, ReplicaInfo, parse
-from quorate.cli.cluster.change_command import Shift, shifts_between
+from quorate.cli.cluster.change_command import TOLD_EVERY, Progress, Shift, shifts_between
 from quorate.cli.cluster.choice_command import with_rule
 from quorate.cli.cluster.document import read_document
 from quorate.cli.cluster.local_cluster import LocalCluster
+from quorate.client_sdk.protocol.core.values import Carry, Done
+from quorate.client_sdk.protocol.reconfiguration import Ask, CarryAll, Holding
 from tests.unit.cli.conftest import quorate
 
 EAGER = ("Enq=0,1", "Deq=3,1")
@@ -45,13 +48,16 @@ def test_a_choice_is_set_and_the_file_of_before_does_for_everybody(
     assert run(running, "queue", "jobs", "enqueue", "1")[0] == 0
     code, out, err = run(running, "choice", "set", "queue/jobs", *EAGER, "--dry-run")
     assert (code, out) == (0, "Nothing was changed.")
-    assert "queue/jobs: Enq/Ok more available: 2 replicas may be down, whichever (1 now)." in err
-    assert "Deq/Ok, Deq/Empty, Peek/Ok, Peek/Empty, Size/Ok less available: no replica may be down" in err
+    assert "queue/jobs: Enq/Ok more available: tolerates 2 failed replicas (was 1)." in err
+    assert (
+        "Deq/Ok, Deq/Empty, Peek/Ok, Peek/Empty, Size/Ok less available: tolerates no failed replica (was 1)."
+        in err
+    )
     assert '"Enq/Ok" = [0, 1]' in err, "the rule, for the cluster file"
     code, out, err = run(running, "choice", "set", "queue/jobs", *EAGER)
     assert (code, out) == (0, "Configuration 2 is in force."), err
     assert (
-        "Joint configuration 1: each quorum is one of the old and one of the new.\n2 objects to carry over.\n"
+        "Joint configuration 1: each quorum is one of the old and one of the new.\n2 objects to copy.\n"
         in err
     )
     for replica in ("r2", "r3"):
@@ -165,6 +171,22 @@ def test_systems_are_counted_as_votes_are() -> None:
         Shift("queue/jobs", ("Enq/Ok", "Deq/Ok"), 1, 0),
         Shift("queue/jobs", ("Deq/Empty", "Peek/Ok", "Peek/Empty", "Size/Ok"), 1, 2),
     ]
+
+
+def test_how_far_a_change_has_come_is_told_in_words(capsys: pytest.CaptureFixture[str]) -> None:
+    both = replace(THREE, epoch=1, old=THREE)
+    names = tuple(f"queue/{number}" for number in range(TOLD_EVERY + 1))
+    progress = Progress(None)
+    progress.hear(Ask(both), {"r1": Holding(1, names, 3)})
+    some = tuple(map(Carry, names[:TOLD_EVERY]))
+    progress.hear(CarryAll(some), [Done(None, "Enq/Ok", frozenset())] * TOLD_EVERY)
+    progress.hear(Ask(both, names=False), {"r1": Holding(1, (), 3)})
+    assert capsys.readouterr().err.splitlines() == [
+        "1001 objects to copy.",
+        "1000 of 1001 objects copied.",
+        "Waiting until old idempotency keys expire (3 now), a retry window at most.",
+    ]
+    assert progress.waits == "3 old idempotency keys have not expired yet"
 
 
 def test_a_new_document_may_be_the_change(running: LocalCluster) -> None:

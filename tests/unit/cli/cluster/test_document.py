@@ -1,17 +1,119 @@
 """New cluster files: what they say, and that nothing is overwritten."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec import UNSET
 
-from quorate.api_specs.cluster import BadCluster, ChoiceRule, parse
-from quorate.cli.cluster.document import change_stores, new_document, read_document, write_new
+from quorate.api_specs.cluster import (
+    BadCluster,
+    ChoiceRule,
+    ClockSettings,
+    ClusterDocument,
+    ReplicaInfo,
+    checked,
+    parse,
+)
+from quorate.api_specs.limits import Limits
+from quorate.cli.cluster.document import (
+    change_stores,
+    document_text,
+    new_document,
+    read_document,
+    write_new,
+)
 from quorate.cli.failure import Failure, Usage
 from quorate.measurement.plan.plan import BadPlan, read_plan
 from quorate.replica.data_folder.replacement import with_store
 from tests.unit.replica.data_folder.test_replacement import room_for
 
 URLS = {"r1": "http://127.0.0.1:8001", "r2": "http://127.0.0.1:8002", "r3": "http://127.0.0.1:8003"}
+TOTAL = 6
+"""Votes of the three replicas of a drawn document."""
+CHOSEN: dict[str, list[dict[str, Any]]] = {
+    "queue": [
+        {"classes": {"Enq/Ok": (0, 1), "Deq/Ok": (TOTAL, 1)}},
+        {"classes": {"Enq/Ok": (0, TOTAL), "Deq/Ok": (4, 4), "Deq/Empty": (4, 0), "Peek/Ok": (3, 0)}},
+        {"reads": "r1*r2 + r2*r3 + r1*r3"},
+        {"reads": "r1", "writes": "r1*r2"},
+        {"initials": {"Deq": "r1*r2 + r3"}},
+        {"finals": {"Deq/Ok": "r1", "Enq/Ok": "r1 + r2"}},
+        {"initials": {"Deq": "r1*r2 + r3"}, "finals": {"Enq": "(r1 + r2)*r3"}},
+    ],
+    "register": [{"classes": {"Write/Ok": (0, TOTAL), "Read/Ok": (1, 0)}}, {"reads": "r1"}],
+}
+OTHERWISE = st.fixed_dictionaries(
+    {},
+    optional={
+        "ordering": st.sampled_from(["clock", "quorum"]),
+        "collect": st.booleans(),
+        "consistency": st.sampled_from(["atomic", "eventual"]),
+        "outbox": st.just(True),
+        "exact_empty": st.just(True),
+    },
+)
+SECONDS = st.floats(1e-9, 1e30)
+
+
+@st.composite
+def rules(draw: st.DrawFn, objects: str, members: tuple[ReplicaInfo, ...]) -> ChoiceRule:
+    """A rule that such a cluster takes: as it was drawn, or without what it refuses."""
+    chosen: dict[str, Any] = draw(st.sampled_from([{}, *CHOSEN.get(objects.partition("/")[0], [])]))
+    otherwise: dict[str, Any] = draw(OTHERWISE)
+    rule = ChoiceRule(objects, **chosen, **otherwise)
+    try:
+        checked(ClusterDocument("c", members, (rule,), types={"cart": "shop:Cart"}))
+    except BadCluster:
+        return ChoiceRule(objects, **chosen)
+    return rule
+
+
+@st.composite
+def documents(draw: st.DrawFn) -> ClusterDocument:
+    """Documents with all that a cluster file may have, and texts that need quotes."""
+    letters = st.sampled_from('a "\\\n\x7f\u202e') | st.characters(exclude_categories=["Cs"])
+    text = st.text(letters, max_size=8)
+    votes = draw(st.permutations(draw(st.sampled_from([(2, 2, 2), (1, 2, 3), (0, 3, 3)]))))
+    members = tuple(
+        ReplicaInfo(f"r{number}", f"http://h:{number}", each, draw(text))
+        for number, each in enumerate(votes, 1)
+    )
+    own = st.just({"cart": "shop.types:Cart", "x-1": "s:D"})
+    types = draw(st.one_of(st.just(UNSET), own))
+    places = ["queue/a", "queue/b-[x-z]", "queue/*", "register/*", "dictionary/d", "*/?"]
+    places += [] if types is UNSET else ["cart/*"]
+    # A rule after one that matches all of its objects is refused.
+    some = sorted(draw(st.sets(st.sampled_from(places), max_size=5)), key=places.index)
+    return checked(
+        ClusterDocument(
+            draw(text),
+            members,
+            tuple(draw(rules(each, members)) for each in some),
+            ClockSettings(draw(SECONDS), draw(st.none() | SECONDS), draw(SECONDS)),
+            Limits(requests_max=draw(st.integers(1, 2000)), wait_s_max=draw(st.floats(0.001, 25))),
+            types,
+        )
+    )
+
+
+@given(documents())
+def test_a_document_is_read_as_it_was(document: ClusterDocument) -> None:
+    found = parse(document_text(document))
+    assert found == document
+    assert found.hash == document.hash, "and its JSON form"
+
+
+def test_the_place_among_configurations_is_not_written() -> None:
+    """The cluster writes that itself: a file that has it is refused."""
+    file = parse(new_document(URLS))
+    text = document_text(file)
+    changing = ClusterDocument(file.name, file.replicas, file.choices, file.clock, epoch=1, old=file)
+    assert document_text(changing) == text
+    retired = ClusterDocument(file.name, file.replicas, file.choices, file.clock, epoch=2, retired=("r9",))
+    assert document_text(retired) == text
 
 
 def test_new_document_names_replicas_with_stores_of_their_own() -> None:
