@@ -143,7 +143,9 @@ def with_stores(wanted: ClusterDocument, now: ClusterDocument) -> ClusterDocumen
     cannot become a member."""
     known = now.stores
     members = (
-        replace(each, store=each.store or known[each.id]) if each.id in known else joining(now, each.url, each)
+        replace(each, store=each.store or known[each.id])
+        if each.id in known
+        else joining(now, each.url, each)
         for each in wanted.replicas
     )
     return replace(wanted, replicas=tuple(members))
@@ -162,7 +164,9 @@ def joining(now: ClusterDocument, url: str, as_given: ReplicaInfo) -> ReplicaInf
     if cluster != now.name:
         raise Usage(f"{url} is a replica of cluster {cluster!r}, and this is {now.name!r}.")
     if id in now.former_members:
-        raise Usage(f"{url} is {id}, which was a member before: start it with another id, and an empty folder.")
+        raise Usage(
+            f"{url} is {id}, which was a member before: start it with another id, and an empty folder."
+        )
     known = next((each for each in now.replicas if each.id == id), None)
     is_other = known is not None and (known.url, known.store) != (url, store)
     if is_other or id in (now.former or now).votes:

@@ -150,9 +150,7 @@ def replace_member(
     now = cluster_document(cluster)
     _check_known(now, [id])
     new = _joining(now, [url], now.votes.get(id, 1))
-    _carry_out(
-        cluster, now, new=new, leaving=[id], dry_run=dry_run, deadline_s=deadline_s, as_json=as_json
-    )
+    _carry_out(cluster, now, new=new, leaving=[id], dry_run=dry_run, deadline_s=deadline_s, as_json=as_json)
 
 
 @member_app.command("votes")

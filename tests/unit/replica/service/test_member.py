@@ -3,7 +3,10 @@
 import asyncio
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from quorate.adts.log import Entry, Value
+from quorate.api_specs.cluster import ReplicaInfo
 from quorate.api_specs.messages import Announcement, Append, Collect
 from quorate.replica.data_folder.identity import open_folder
 from quorate.replica.service.member import Member
