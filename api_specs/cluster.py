@@ -18,7 +18,7 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType, field
 
 from ..adts.specification import Specification
-from ..adts.types.catalogue import SPECIFICATIONS, TYPE_PATTERN, adt_of, kept_type, known_types
+from ..adts.types.catalogue import CONFIGURATION, SPECIFICATIONS, TYPE_PATTERN, adt_of, kept_type, known_types
 from ..adts.types.eventual_queue import EventualQueue
 from ..adts.types.semiqueue import Semiqueue
 from ..quorums.choices.choice import BadChoice, Consistency, Ordering, QuorumChoice
@@ -221,7 +221,10 @@ class ClusterDocument(Struct, frozen=True, forbid_unknown_fields=True, dict=True
         return found if found.replica in self.votes and self._rule(found.queue).has_outboxes else None
 
     def rule_of(self, object_name: str) -> ChoiceRule:
-        """The first rule that matches the object (a dictionary's key: its dictionary; an outbox: its queue); the default without a match."""
+        """The first rule that matches the object (a dictionary's key: its dictionary; an outbox: its queue); the default without a match, and for the
+        cluster's own register, by which it changes."""
+        if object_name == CONFIGURATION:
+            return ChoiceRule("*")
         outbox = self.outbox(object_name)
         return self._rule(object_name if outbox is None else outbox.queue)
 

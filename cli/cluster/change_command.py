@@ -107,11 +107,16 @@ def change(
         return
     if dry_run:
         raise Usage("--abort with --dry-run: leave one of them out.")
-    was_changing = cluster_document(cluster).former is not None
-    document = _driven(cluster, None, deadline_s)
-    text = f"Configuration {document.number} is in force, with the quorums of before the change."
-    if not was_changing:
-        text = f"No change was under way. Configuration {document.number} is in force."
+    was_at = cluster_document(cluster)
+    taken: list[bool] = []
+    document = _driven(cluster, None, deadline_s, taken)
+    text = f"Configuration {document.number} is in force"
+    if taken == [True]:
+        text += ", with the quorums of before the change."
+    elif document.number > was_at.number:
+        text += ": the change had come to its end already."
+    else:
+        text = f"No change was under way. {text}."
     answer(as_json, {"epoch": document.number, "hash": document.hash}, text)
 
 
@@ -216,8 +221,10 @@ def _shifts_of(objects: str, before: ClusterDocument, after: ClusterDocument) ->
         yield Shift(objects, tuple(classes), *counts)
 
 
-def _driven(cluster: str, want: Wanted | None, deadline_s: float) -> ClusterDocument:
-    steps = take_back if want is None else partial(_steps, want)
+def _driven(
+    cluster: str, want: Wanted | None, deadline_s: float, taken: list[bool] | None = None
+) -> ClusterDocument:
+    steps = partial(_taken_back, [] if taken is None else taken) if want is None else partial(_steps, want)
     place = url_of(cluster) or read_document(Path(cluster))
     recipe = Recipe(place, {}, read_token(), None, from_environment())
     progress = Progress(want)
@@ -245,6 +252,12 @@ def _driven(cluster: str, want: Wanted | None, deadline_s: float) -> ClusterDocu
             f"{', '.join(progress.behind)} did not answer: leave its cluster file as it is until it has gone on, which it does by itself once it reaches "
             "another replica."
         )
+    return document
+
+
+def _taken_back(taken: list[bool], at: ClusterDocument) -> Steps:
+    document, is_taken = yield from take_back(at)
+    taken.append(is_taken)
     return document
 
 

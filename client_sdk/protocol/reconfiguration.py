@@ -19,13 +19,24 @@ from ...adts.types.catalogue import CONFIGURATION
 from ...api_specs.cluster import BadCluster, ClusterDocument, from_json
 from ...api_specs.configuration import in_force
 from .configurations import is_over, is_served, joint, settled, taken_back
-from .core.values import Carry, CompareAndSet, Done, Failed, Operation, Outcome, Read
+from .core.values import Carry, CompareAndSet, Done, Failed, Operation, Outcome
 
 AGAIN_S: Final = 0.05
 """Between two tries of what did not come to its end."""
 PAUSE_S_MAX: Final = 2.0
 TOGETHER: Final = 16
 """Objects carried side by side: a queue's log is in memory meanwhile."""
+
+
+class Look(Struct, frozen=True):
+    """Have the front end read the register. Answer: `Looked`."""
+
+
+class Looked(NamedTuple):
+    """What came of it, and the configuration that the front end goes by then: replicas may have told it a later one."""
+
+    outcome: Outcome
+    here: ClusterDocument
 
 
 class Perform(Struct, frozen=True):
@@ -83,7 +94,7 @@ class Wait(Struct, frozen=True):
 
 Wanted = Callable[[ClusterDocument], ClusterDocument]
 """The configuration that somebody wants, by the one in force: another operator may have changed that meanwhile."""
-Todo = Perform | CarryAll | Tell | Ask | Wait
+Todo = Look | Perform | CarryAll | Tell | Ask | Wait
 Steps = Generator[Todo, Any, Any]
 
 
@@ -109,12 +120,15 @@ def change(at: ClusterDocument, wanted: Wanted) -> Generator[Todo, Any, ClusterD
     return at
 
 
-def take_back(at: ClusterDocument) -> Generator[Todo, Any, ClusterDocument]:
-    """End the change under way, if there is one, with the configuration that was in force before. Returns what is in force then."""
-    chosen = yield from _latest(at)
+def take_back(at: ClusterDocument) -> Generator[Todo, Any, tuple[ClusterDocument, bool]]:
+    """End the change under way, if there is one, with the configuration that was in force before. Returns what is in force then, and whether a change
+    was taken back: it may have come to its end instead."""
+    chosen, is_taken = (yield from _latest(at)), False
     while (at := chosen.document).former is not None:
-        chosen = yield from _choose(chosen, taken_back(at))
-    return at
+        before = taken_back(at)
+        chosen = yield from _choose(chosen, before)
+        is_taken = chosen.document.number == before.number and is_like(chosen.document, before)
+    return at, is_taken
 
 
 def _choose(chosen: _Chosen, following: ClusterDocument) -> Generator[Todo, Any, _Chosen]:
@@ -147,20 +161,33 @@ def _bare(document: ClusterDocument) -> ClusterDocument:
 
 def _latest(at: ClusterDocument) -> Generator[Todo, Any, _Chosen]:
     """The configuration chosen last; of one that is to stay, a member is in it, and tells the others."""
-    while not isinstance(outcome := (yield Perform(Read(CONFIGURATION))), Done):
-        if at.number:  # Nobody may have been told of the one that this front end goes by.
-            yield Tell(at)
-        yield Wait(AGAIN_S)
-    text: Value | None = outcome.result
-    latest = at if text is None else in_force(at, from_json(msgspec.json.decode(text)))
-    if latest.number <= at.number:
-        latest = at  # What a replica is in was chosen. The register may have been lost since, with the stores of others.
+    while True:
+        looked: Looked = yield Look()
+        at = max(at, looked.here, key=lambda each: each.number)
+        if not isinstance(looked.outcome, Done):
+            if at.number:  # Nobody may have been told of the one that this front end goes by.
+                yield Tell(at)
+            yield Wait(AGAIN_S)
+            continue
+        text: Value | None = looked.outcome.result
+        latest = at if text is None else in_force(at, from_json(msgspec.json.decode(text)))
+        if latest.number <= at.number:
+            latest = at  # What a replica is in was chosen. The register may have been lost since, with the stores of others.
+        if (yield from _is_known(latest)):
+            return _Chosen(text, latest)
+
+
+def _is_known(latest: ClusterDocument) -> Generator[Todo, Any, bool]:
+    """Once a member is in it, where it is to stay. False where one is in a later configuration: the front end hears of that when it looks again."""
     while latest.number and latest.former is None:
         told: Mapping[str, int] = yield Tell(latest)
-        if any(told.get(name, 0) >= latest.number for name in latest.votes):
-            break
+        newest = max((told.get(name, 0) for name in latest.votes), default=0)
+        if newest == latest.number:
+            return True
         yield Wait(AGAIN_S)
-    return _Chosen(text, latest)
+        if newest > latest.number:
+            return False
+    return True
 
 
 def _carry_over(both: ClusterDocument, old: ClusterDocument) -> Steps:

@@ -46,12 +46,15 @@ class Following:
         self._fetch: Final = fetch
         self._follow: Final = follow
         self._disbelieve: Final = disbelieve
+        self._heard: Final[dict[str, None]] = {}
+        """Replicas in a later configuration that were not asked yet, first the one that was heard of first."""
         self._fetching: asyncio.Task[None] | None = None
 
     def hear(self, replica: str) -> None:
         """This replica is in a later configuration."""
+        self._heard[replica] = None
         if self._fetching is None or self._fetching.done():
-            self._fetching = asyncio.get_running_loop().create_task(self._go_on(replica))
+            self._fetching = asyncio.get_running_loop().create_task(self._go_on())
 
     async def ask(self, replicas: Collection[str]) -> None:
         """Learn which configuration is in force, before anything is sent, from the first of these replicas that answers. An operation that has sent something
@@ -79,23 +82,39 @@ class Following:
         if (following := self._follow(document)) is not None:
             await following
 
-    async def _go_on(self, replica: str) -> None:
+    async def _go_on(self) -> None:
+        """Ask one after another, until one has brought something."""
+        while self._heard:
+            replica = next(iter(self._heard))
+            del self._heard[replica]
+            if (why := await self._brought(replica)) is None:
+                await asyncio.sleep(SOON_S)
+                self._heard.clear()
+                return
+            _log.warning("%s is in a later configuration, which cannot be gone on to: %s", replica, why)
+            await asyncio.sleep(PAUSE_S)
+
+    async def _brought(self, replica: str) -> str | None:
+        """None where its configuration was followed, else why not. Who cannot tell it is asked again; who tells one of another cluster is not believed."""
         try:
             told = await self._fetch(replica, FETCH_S)
-            if isinstance(told, ClusterDocument) and told.name == self._name:
-                await self._followed(told)
-                await asyncio.sleep(SOON_S)
-                return
-            if isinstance(told, ClusterDocument):
-                raise BadCluster(f"it is of cluster {told.name!r}")
-            why = told.detail
         except BadCluster as error:
-            why = str(error)
-            self._disbelieve(replica)
-        except NotNow as error:
-            why = str(error)
+            return str(error)
         except Exception:  # noqa: BLE001 - any mistake of ours: the next answer of that replica brings us here again
+            _log.exception("a later configuration could not be fetched")
+            return "an error of our own"
+        if isinstance(told, Unanswered):
+            return told.detail
+        try:
+            if told.name != self._name:
+                raise BadCluster(f"it is of cluster {told.name!r}")
+            await self._followed(told)
+        except BadCluster as error:
+            self._disbelieve(replica)
+            return str(error)
+        except NotNow as error:
+            return str(error)
+        except Exception:  # noqa: BLE001 - as above
             _log.exception("a later configuration could not be followed")
-            why = "an error of our own"
-        _log.warning("%s is in a later configuration, which cannot be gone on to: %s", replica, why)
-        await asyncio.sleep(PAUSE_S)
+            return "an error of our own"
+        return None

@@ -14,10 +14,22 @@ from urllib.parse import quote
 import msgspec
 from msgspec import Struct
 
+from ...adts.types.catalogue import CONFIGURATION
 from ...api_specs.cluster import ClusterDocument
 from ..errors import RefusedByReplicas
 from ..protocol.core.values import Failed, Operation, Outcome, Read, Unanswered
-from ..protocol.reconfiguration import Ask, CarryAll, Holding, Perform, Steps, Tell, Todo, Wait
+from ..protocol.reconfiguration import (
+    Ask,
+    CarryAll,
+    Holding,
+    Look,
+    Looked,
+    Perform,
+    Steps,
+    Tell,
+    Todo,
+    Wait,
+)
 from .driver import Driver
 from .http_answer import HttpAnswer, HttpClient, message
 from .http_transport import quick_client
@@ -39,6 +51,7 @@ class _InConfiguration(Struct, frozen=True):
     """See `quorate.replica.api.admin_api`."""
 
     epoch: int
+    replica: str = ""
 
 
 class _Page(Struct, frozen=True):
@@ -47,8 +60,10 @@ class _Page(Struct, frozen=True):
     more: bool
     keys: int
     awaits: tuple[str, ...] = ()
+    replica: str = ""
 
 
+_Told = TypeVar("_Told", _InConfiguration, _Page)
 _DECODE_EPOCH: Final = msgspec.json.Decoder(_InConfiguration).decode
 _DECODE_PAGE: Final = msgspec.json.Decoder(_Page).decode
 
@@ -91,15 +106,13 @@ class Operator:
 
     async def _done(self, todo: Todo) -> Any:
         match todo:
-            case Perform(operation=operation):
-                outcome = await self._run(operation)
-                if (
-                    isinstance(operation, Read)
-                    and isinstance(outcome, Failed)
-                    and outcome.reason == "refused"
-                ):
+            case Look():
+                outcome = await self._run(Read(CONFIGURATION))
+                if isinstance(outcome, Failed) and outcome.reason == "refused":
                     raise RefusedByReplicas(outcome.detail, definite=True)
-                return outcome
+                return Looked(outcome, self._driver.document)
+            case Perform(operation=operation):
+                return await self._run(operation)
             case CarryAll(operations=operations):
                 return await asyncio.gather(*map(self._run, operations))
             case Tell(document=document):
@@ -141,7 +154,7 @@ class Operator:
             bytes_max=PAGE_BYTES_MAX,
             body=msgspec.json.encode({"document": document}),
         )
-        told = message(replica, answer, _DECODE_EPOCH) if isinstance(answer, HttpAnswer) else answer
+        told = _told(replica, answer, _DECODE_EPOCH)
         return told if isinstance(told, Unanswered) else told.epoch
 
     async def _holding(self, document: ClusterDocument, names: bool, replica: str) -> Holding | Unanswered:
@@ -156,9 +169,7 @@ class Operator:
                 timeout_s=ANSWER_S,
                 bytes_max=PAGE_BYTES_MAX,
             )
-            if not isinstance(answer, HttpAnswer):
-                return answer
-            page = message(replica, answer, _DECODE_PAGE)
+            page = _told(replica, answer, _DECODE_PAGE)
             if isinstance(page, Unanswered):
                 return page
             if epoch not in (None, page.epoch):
@@ -167,3 +178,15 @@ class Operator:
             objects += page.objects
             if not (page.more and page.objects and names):
                 return Holding(page.epoch, tuple(objects), page.keys, page.awaits)
+
+
+def _told(
+    replica: str, answer: HttpAnswer | Unanswered, decode: Callable[[bytes], _Told]
+) -> _Told | Unanswered:
+    """What it says; nothing where another replica does, whom its URL reaches: that one would count twice."""
+    if not isinstance(answer, HttpAnswer):
+        return answer
+    told = message(replica, answer, decode)
+    if isinstance(told, Unanswered) or told.replica in ("", replica):
+        return told
+    return Unanswered(f"{replica}: its URL reaches replica {told.replica}: correct the cluster file")

@@ -51,6 +51,7 @@ class InConfiguration(BaseModel):
     """The configuration that the replica is in, counted from 0."""
 
     epoch: int = Field(examples=[2])
+    replica: str = Field(description="Which replica it is", examples=["r1"])
 
 
 class Holdings(InConfiguration):
@@ -140,7 +141,7 @@ async def take_backup(
 @admin_router.post(CONFIGURATION_PATH, response_model=InConfiguration)
 async def follow_configuration(
     request: Request, body: ToldConfiguration, member: AskedMember
-) -> dict[str, int]:
+) -> dict[str, Any]:
     """For `quorate change`, which has the cluster choose it. The replica goes on to later configurations alone, and keeps its own limits and clock
     settings."""
     try:
@@ -148,7 +149,7 @@ async def follow_configuration(
         await member.configured.follow(from_json(body.document))
     except BadCluster as error:
         raise Refusal("malformed", str(error)) from None
-    return {"epoch": member.document.number}
+    return {"epoch": member.document.number, "replica": member.id}
 
 
 @admin_router.get(CONFIGURATION_PATH, response_model=Holdings)
@@ -161,7 +162,11 @@ async def get_holdings(
 ) -> dict[str, Any]:
     """For `quorate change`: in which configuration the replica is, and what of the one before has to be carried over."""
     held = await member.configured.holding(after, limit)
-    return {**held._asdict(), "awaits": [] if member.is_vouched_for else list(member.awaited)}
+    return {
+        **held._asdict(),
+        "replica": member.id,
+        "awaits": [] if member.is_vouched_for else list(member.awaited),
+    }
 
 
 class _Sent(StreamingResponse):

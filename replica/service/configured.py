@@ -61,6 +61,8 @@ class Configured:
         """They hear on the event loop of each configuration that it goes on to."""
         self.hear_of_later: Callable[[str], None] = lambda _: None
         """Hears of other replicas that are in a later configuration."""
+        self.is_unknown_met = False
+        """Whether somebody goes by a configuration that this replica does not know."""
         self._heard: Final[dict[str, int]] = {}
         """Of other replicas, the configuration that each said last that it is in, where it refused a message of this one's."""
         self._strangers: Final[set[str]] = set()
@@ -84,6 +86,8 @@ class Configured:
     def check(self, given: str) -> None:
         """Raises WrongCluster unless this is the hash of the document that the replica goes by."""
         if given != self.document.hash:
+            if self.document.former is None or given != self.document.former.hash:
+                self.is_unknown_met = True
             raise WrongCluster(given, self.document)
 
     async def follow(self, told: ClusterDocument) -> None:
@@ -132,11 +136,15 @@ class Configured:
     @property
     def is_behind(self) -> bool:
         """Whether another replica said last that it is in a later configuration."""
-        return any(
-            epoch > self.document.number
-            for other, epoch in self._heard.items()
-            if other not in self._strangers
-        )
+        return any(epoch > self.document.number for epoch in self._others())
+
+    @property
+    def is_ahead(self) -> bool:
+        """Whether another replica said last that it is in an earlier configuration."""
+        return any(epoch < self.document.number for epoch in self._others())
+
+    def _others(self) -> list[int]:
+        return [epoch for other, epoch in self._heard.items() if other not in self._strangers]
 
     async def holding(self, after: str, limit: int) -> Held:
         """In which configuration it is, and what it holds, as is on disk: names of objects above `after`, in order. Raises as `Member.run` does."""

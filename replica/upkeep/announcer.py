@@ -101,14 +101,16 @@ class Watch(Background):
             pause_s = min(2 * pause_s, ASK_S)
 
     async def _ask_briefly(self) -> None:
-        """Until all have answered, for at most ASK_S: one that is down must not keep another from coming back. One that is in a later configuration
-        is not down: it answers once this one is there, too, and before that nobody has vouched for the store. So all are asked there as long."""
+        """Until all have answered, for at most ASK_S: one that is down must not keep another from coming back. One that is in another configuration is
+        not down: it answers once both are in one, and before that nobody has vouched for the store. A later one is waited for without end, since this
+        one goes there, and then asks all again; an earlier one for MEET_S, since it hears of this one's configuration when it announces itself."""
         configured = self._member.configured
         answered, late_s, epoch = set[str](), time.monotonic() + ASK_S, configured.document.number
         while waiting := set(self._member.others) - answered:
             if configured.document.number > epoch:
                 late_s, epoch = time.monotonic() + ASK_S, configured.document.number
-            if time.monotonic() >= late_s and not configured.is_behind:
+            over_s = time.monotonic() - late_s
+            if over_s >= 0 and not configured.is_behind and not (configured.is_ahead and over_s < MEET_S):
                 break
             answered |= await self._heard(waiting, max(RETRY_S, late_s - time.monotonic()))
             if not answered.issuperset(self._member.others):

@@ -13,6 +13,7 @@ from .announcer import Watch
 from .background import Background
 from .catching_up import CatchingUp
 from .janitor import Janitor
+from .looking import Looking
 from .relaying import Relaying
 from .repairing import Repairing
 
@@ -24,6 +25,7 @@ class Upkeep:
         self._tasks: Final[list[Background]] = [
             Watch(member, to_others()),
             CatchingUp(member, to_others(), front_end),
+            Looking(member, front_end),
             Repairing(member, front_end),
             Relaying(member, front_end),
             Janitor(member, front_end),

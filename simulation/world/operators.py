@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from ...adts.types.catalogue import CONFIGURATION
 from ...api_specs.cluster import BadCluster, ClusterDocument
-from ...client_sdk.protocol.core.values import Carry, Outcome
-from ...client_sdk.protocol.reconfiguration import Ask, CarryAll, Perform, Steps, Tell, Wait
+from ...client_sdk.protocol.core.values import Carry, Outcome, Read
+from ...client_sdk.protocol.reconfiguration import Ask, CarryAll, Look, Looked, Perform, Steps, Tell, Wait
 
 if TYPE_CHECKING:
     from .nodes import FrontNode, ReplicaNode
@@ -57,6 +58,9 @@ class Operator:
             self._front.name, lambda: f"operator: {type(todo).__name__} {getattr(todo, 'operation', '')}"
         )
         match todo:
+            case Look():
+                reading, deadline_s = Read(CONFIGURATION), self._world.document.limits.deadline_s_max
+                self._front.start(reading, deadline_s, self._looked)
             case Perform(operation=operation):
                 self._front.start(operation, self._world.document.limits.deadline_s_max, self.go_on)
             case CarryAll(operations=operations):
@@ -68,6 +72,9 @@ class Operator:
                 self._ask_all(document, lambda node: node.holding())
             case Wait(seconds=seconds):
                 self._world.later(int(seconds * 1e6 * (1 + self._world.chance() / 2)), self.go_on)
+
+    def _looked(self, outcome: Outcome) -> None:
+        self.go_on(Looked(outcome, self._front.machine.document))
 
     def _carry_all(self, operations: Sequence[Carry]) -> None:
         """All at once; the answer is what has come of each, in order."""

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 import pytest
 from msgspec.structs import replace
 
-from quorate.api_specs.cluster import ChoiceRule, ClockSettings, ClusterDocument, ReplicaInfo
+from quorate.adts.types.catalogue import CONFIGURATION
+from quorate.api_specs.cluster import ChoiceRule, ClockSettings, ClusterDocument, ReplicaInfo, checked
 from quorate.api_specs.configuration import (
     CHARS_MAX,
     configuration_of,
@@ -15,6 +16,7 @@ from quorate.api_specs.configuration import (
     tolerated,
 )
 from quorate.api_specs.limits import Limits
+from quorate.client_sdk.protocol.configurations import joint
 from quorate.quorums.choices.system_choice import SystemQuorum
 from quorate.quorums.systems.expressions import parse_system
 from quorate.quorums.systems.tally import Quorum, VoteCount
@@ -209,3 +211,13 @@ def test_what_the_cluster_has_chosen_is_in_force_with_the_rest_of_the_file() -> 
 )
 def test_so_many_may_be_down_whichever_they_are(quorum: Quorum, expected: int) -> None:
     assert tolerated(quorum, 3) == expected
+
+
+def test_the_clusters_own_register_asks_majorities_whatever_rules_say() -> None:
+    """A read that may miss changes would miss the configuration."""
+    rule = ChoiceRule("register/*", consistency="eventual")
+    weak = checked(document(rule))
+    assert weak.choice_of("register/x").consistency == "eventual"
+    assert weak.choice_of(CONFIGURATION).consistency == "atomic"
+    both = joint(weak, weak)
+    assert both.choice_of(CONFIGURATION).consistency == "atomic"

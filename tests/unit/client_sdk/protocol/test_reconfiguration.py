@@ -12,12 +12,14 @@ from quorate.adts.log import Value
 from quorate.adts.types.catalogue import CONFIGURATION
 from quorate.api_specs.cluster import BadCluster, ChoiceRule, ClusterDocument
 from quorate.client_sdk.protocol.configurations import joint, settled, taken_back
-from quorate.client_sdk.protocol.core.values import Carry, CompareAndSet, Done, Failed, Read
+from quorate.client_sdk.protocol.core.values import Carry, CompareAndSet, Done, Failed
 from quorate.client_sdk.protocol.reconfiguration import (
     TOGETHER,
     Ask,
     CarryAll,
     Holding,
+    Look,
+    Looked,
     Perform,
     Tell,
     Todo,
@@ -48,11 +50,12 @@ class Change:
         self,
         at: ClusterDocument = OLD,
         wanted: ClusterDocument = NEW,
-        steps: Generator[Todo, Any, ClusterDocument] | None = None,
+        steps: Generator[Todo, Any, Any] | None = None,
     ) -> None:
-        self._steps: Generator[Todo, Any, ClusterDocument] = steps or change(at, lambda _: wanted)
+        self._steps: Generator[Todo, Any, Any] = steps or change(at, lambda _: wanted)
+        self._at = at
         self.todo: Todo | None = next(self._steps)
-        self.result: ClusterDocument | None = None
+        self.result: Any = None
 
     def answer(self, answer: Any) -> Todo | None:
         """What came of it, and what is next."""
@@ -62,10 +65,10 @@ class Change:
             self.todo, self.result = None, stop.value
         return self.todo
 
-    def read(self, document: ClusterDocument) -> Todo | None:
-        """The register holds this."""
-        assert self.todo == Perform(Read(CONFIGURATION))
-        return self.answer(Done(text(document), "Read/Ok", frozenset()))
+    def read(self, document: ClusterDocument, here: ClusterDocument | None = None) -> Todo | None:
+        """The register holds this, and the front end goes by the configuration it went by at first, or `here`."""
+        assert self.todo == Look()
+        return self.answer(Looked(Done(text(document), "Read/Ok", frozenset()), here or self._at))
 
     def begin(self) -> None:
         """Both are in force, and the three replicas that block the old one hold these."""
@@ -84,7 +87,7 @@ def test_a_change_chooses_both_tells_carries_and_chooses_the_new_alone() -> None
     assert operator.read(OLD) == Ask(NEW)
     chosen = operator.answer({"r1": holding(epoch=0), "r5": holding(epoch=0)})
     assert chosen == Perform(CompareAndSet(CONFIGURATION, None, text(BOTH)))
-    assert operator.answer(SWAPPED) == Perform(Read(CONFIGURATION))
+    assert operator.answer(SWAPPED) == Look()
     assert operator.read(BOTH) == Tell(BOTH)
     assert operator.answer({"r1": 1, "r3": 1}) == Ask(BOTH)
     assert operator.answer({"r1": holding("queue/b"), "r3": holding("queue/a")}) == CarryAll(
@@ -174,8 +177,8 @@ def test_what_is_there_already_is_not_changed() -> None:
 
 def test_a_register_that_cannot_be_read_is_read_again() -> None:
     operator = Change()
-    assert isinstance(operator.answer(LATE), Wait)
-    assert operator.answer(None) == Perform(Read(CONFIGURATION))
+    assert isinstance(operator.answer(Looked(LATE, OLD)), Wait)
+    assert operator.answer(None) == Look()
 
 
 def test_a_change_of_others_is_brought_to_its_end_before_ones_own() -> None:
@@ -210,9 +213,9 @@ def test_a_configuration_that_the_register_does_not_take_is_refused() -> None:
 
 def test_who_goes_by_a_configuration_that_no_replica_was_told_of_tells_them() -> None:
     operator = Change(at=AFTER, wanted=NEW)
-    assert operator.answer(LATE) == Tell(AFTER)
+    assert operator.answer(Looked(LATE, AFTER)) == Tell(AFTER)
     assert isinstance(operator.answer({}), Wait)
-    assert operator.answer(None) == Perform(Read(CONFIGURATION))
+    assert operator.answer(None) == Look()
 
 
 def test_a_change_that_has_begun_is_taken_back() -> None:
@@ -222,14 +225,35 @@ def test_a_change_that_has_begun_is_taken_back() -> None:
     operator.answer(SWAPPED)
     assert operator.read(back) == Tell(back)
     operator.answer({"r2": 2})
-    assert operator.result == back
+    assert operator.result == (back, True)
+
+
+def test_who_came_too_late_to_take_a_change_back_says_so() -> None:
+    operator = Change(steps=take_back(OLD))
+    operator.read(BOTH)
+    operator.answer(NOT_SWAPPED)
+    operator.read(AFTER)
+    operator.answer({"r1": 2})
+    assert operator.result == (AFTER, False)
 
 
 def test_what_has_come_to_its_end_is_not_taken_back() -> None:
     operator = Change(steps=take_back(OLD))
     assert operator.read(AFTER) == Tell(AFTER)
     operator.answer({"r1": 2})
-    assert operator.result == AFTER
+    assert operator.result == (AFTER, False)
+
+
+def test_where_the_register_was_lost_a_change_begins_with_what_replicas_are_in() -> None:
+    """He began with an old cluster file, and was told the later configuration while he read."""
+    operator = Change(wanted=OLD)
+    assert operator.read(OLD, here=AFTER) == Tell(AFTER)
+    assert isinstance(operator.answer({"r1": 4, "r5": 2}), Wait), "one is in a later one still"
+    assert operator.answer(None) == Look()
+    later = replace(AFTER, epoch=4)
+    assert operator.read(OLD, here=later) == Tell(later)
+    with pytest.raises(BadCluster, match="r2 was a member before"):
+        operator.answer({"r1": 4})
 
 
 def test_what_cannot_follow_is_refused_before_anything_is_done() -> None:

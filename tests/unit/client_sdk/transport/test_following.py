@@ -95,6 +95,28 @@ async def test_one_replica_is_asked_at_a_time_and_the_next_one_later(rig: Rig) -
     assert rig.followed == [BOTH, AFTER]
 
 
+@pytest.mark.usefixtures("no_pause")
+async def test_where_one_cannot_tell_it_the_next_that_was_heard_of_meanwhile_is_asked(rig: Rig) -> None:
+    rig.told = Unanswered("r1: no answer in time")
+    rig.free.clear()
+    await rig.hear("r1", "r2", "r1")
+    rig.free.set()
+    async with asyncio.timeout(60):
+        while len(rig.asked) < 2:
+            await asyncio.sleep(0)
+    assert rig.asked[:2] == ["r1", "r2"]
+
+
+async def test_only_who_tells_a_configuration_of_another_cluster_is_disbelieved(rig: Rig) -> None:
+    disbelieved: list[str] = []
+    for told in (BadCluster("no cluster file"), Unanswered("late"), replace(BOTH, name="elsewhere")):
+        rig.told = told
+        rig.following = Following(BOTH.name, rig._fetch, rig._follow, disbelieved.append)
+        await rig.hear("r1")
+        await rig.following.aclose()
+        assert disbelieved == (["r1"] if isinstance(told, ClusterDocument) else [])
+
+
 async def test_refusals_of_what_was_sent_before_fetch_nothing_more(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:

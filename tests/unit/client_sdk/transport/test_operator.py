@@ -390,3 +390,11 @@ def test_shipped_replicas_refuse_another_token(tmp_path: Path) -> None:
             with pytest.raises(RefusedByReplicas):
                 replicas.run(operated(front_end.driver, only(step), "wrong"))
         assert [replicas.member(name).document.number for name in replicas.up] == [0] * 3
+
+
+async def test_who_answers_at_the_url_of_another_replica_counts_for_nobody(cluster: Cluster) -> None:
+    """It would count twice."""
+    for server in cluster.servers.values():
+        server.handler = always(json(epoch=1, replica="r1", objects=[], more=False, keys=0))
+    assert await cluster.answer(Tell(cluster.both)) == {"r1": 1}
+    assert await cluster.answer(Ask(cluster.both)) == {"r1": EMPTY}

@@ -376,6 +376,28 @@ async def test_a_store_is_not_vouched_for_while_another_replica_is_in_a_later_co
     await asyncio.to_thread(own.close)
 
 
+@pytest.mark.parametrize("comes", [True, False])
+async def test_a_replica_in_an_earlier_configuration_is_waited_for_as_well(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, comes: bool
+) -> None:
+    """It runs, and may have seen a newer store; it hears of the configuration when it announces itself. That it never does is not waited for without end."""
+    monkeypatch.setattr(watch_module, "MEET_S", 60.0 if comes else 0.2)
+    own = member(open_folder(tmp_path / "r1", DOCUMENT, "r1"), "r1")
+    both = joint(DOCUMENT, replace(DOCUMENT, choices=(ChoiceRule("queue/*", collect=False),)))
+    await own.configured.follow(both)
+    earlier = Further(DOCUMENT)
+    asking = asyncio.create_task(Watch(own, earlier)._ask())
+    if comes:
+        while earlier.asked < 12:
+            await asyncio.sleep(watch_module.ASK_S)
+        assert not own.is_vouched_for
+        earlier.document = both
+    await asking
+    assert own.is_vouched_for
+    assert bool(earlier.testified) == comes
+    await asyncio.to_thread(own.close)
+
+
 async def test_a_store_that_went_on_late_is_asked_for_there_before_it_votes(tmp_path: Path) -> None:
     """It goes on while the watch rests, long after those that are down are waited for: the first word comes in the later configuration alone."""
     own = member(open_folder(tmp_path / "r1", DOCUMENT, "r1"), "r1")
