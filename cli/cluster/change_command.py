@@ -4,7 +4,7 @@ Owns the words: what becomes more and less available, and how far the change has
 """
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -23,6 +23,7 @@ from ...client_sdk.protocol.core.values import Carry, CompareAndSet, Done, Outco
 from ...client_sdk.protocol.reconfiguration import (
     Ask,
     CarryAll,
+    Holding,
     Perform,
     Steps,
     Tell,
@@ -168,6 +169,10 @@ def joining(now: ClusterDocument, url: str, as_given: ReplicaInfo) -> ReplicaInf
         ) from None
     if cluster != now.name:
         raise Usage(f"{url} is a replica of cluster {cluster!r}, and this is {now.name!r}.")
+    if told.get("epoch", 0) >= now.number and told.get("hash") != now.hash and id not in now.votes:
+        raise Usage(
+            f"{url} goes by another cluster file, or is of another cluster of that name: start it with this one's file."
+        )
     if id in now.former_members:
         raise Usage(
             f"{url} is {id}, which was a member before: start it with another id, and an empty folder."
@@ -187,6 +192,12 @@ def _check(now: ClusterDocument, wanted: ClusterDocument) -> None:
     if wanted.name != now.name:
         raise Usage(
             f"The file is of cluster {wanted.name!r}, and this one is {now.name!r}: name its own file."
+        )
+    unnamed = [id for id, store in now.stores.items() if not store]
+    if wanted.own_votes.keys() != now.own_votes.keys() and unnamed:
+        raise Usage(
+            f"The cluster file names no store of {', '.join(unnamed)}: an empty folder could vote in its place, and knows no other members. Write "
+            '`store = "…"`, as `quorate member list --json` tells it, into every copy of the file, and start the replicas again.'
         )
     if now.former is None:
         joint(now, wanted)  # Raises BadCluster where it cannot follow.
@@ -265,6 +276,18 @@ def _steps(want: Wanted, at: ClusterDocument) -> Steps:
     return steps_to(at, want)
 
 
+def _lacking(told: Mapping[str, Holding]) -> str:
+    """Why a change does not begin, by what members of it answer."""
+    waiting = {name: each.awaits for name, each in told.items() if each.awaits}
+    words = f"only {', '.join(told) or 'nobody'} answered"
+    if waiting:
+        noted = [f"{name} before {', '.join(others)} noted its store" for name, others in waiting.items()]
+        words += f", and {'; '.join(noted)}"
+    elif len({each.cluster for each in told.values()}) > 1:
+        words += ", from different configurations, or clusters"
+    return words
+
+
 class Progress:
     """Says how far a change has come, as its steps are done."""
 
@@ -283,10 +306,10 @@ class Progress:
     def hear(self, todo: Todo, told: Any) -> None:
         """A step was done, and this came of it."""
         match todo:
-            case Tell(document=document):
+            case Tell(document=document, to=None):
                 self._told(document, told)
             case Ask(document=document) if document.former is None:
-                self.waits = f"only {', '.join(told) or 'nobody'} answered"
+                self.waits = _lacking(told)
             case Ask(names=True):
                 self._objects = len({name for each in told.values() for name in each.objects})
                 say(f"{self._objects} object{'s' * (self._objects != 1)} to copy.")

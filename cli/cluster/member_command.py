@@ -82,7 +82,7 @@ def _member(document: ClusterDocument, found: Found) -> MemberFound:
     is_leaving = document.former is not None and found.id not in document.own_votes
     role = "leaving" if is_leaving else "voter" if votes else "learner"
     missing = _missing(found.catch_up.values()) if found.is_up else None
-    store = document.stores[found.id]
+    store = found.store or document.stores[found.id]
     return MemberFound(found.id, found.url, votes, role, found.is_ready, missing, store, found.trouble)
 
 
@@ -166,7 +166,9 @@ def set_votes(
     """Give a member another number of votes: a learner its vote, once it misses nothing any more."""
     now = cluster_document(cluster)
     _check_known(now, [id])
-    known = next(each for each in now.replicas if each.id == id)
+    known = next((each for each in now.replicas if each.id == id), None)
+    if known is None:
+        raise Usage(f"{id} is about to leave: the members are to be {', '.join(now.own_votes)}.")
     _carry_out(
         cluster,
         now,
@@ -222,7 +224,7 @@ def _joining(now: ClusterDocument, urls: Collection[str], votes: int) -> list[Re
     for url in urls:
         if not is_url(url):
             raise Usage(f"{url!r} must be a replica's URL, as http://127.0.0.1:8004.")
-    asked = [joining(now, url, ReplicaInfo("", url, votes)) for url in urls]
+    asked = [joining(now, url.rstrip("/"), ReplicaInfo("", url, votes)) for url in urls]
     if len({each.id for each in asked}) < len(asked):
         raise Usage(f"{', '.join(urls)}: two of them say that they are the same replica.")
     return asked

@@ -83,6 +83,7 @@ class Found(Struct, frozen=True):
     is_ready: bool = False
     tls_failed: bool = False
     incarnation: str = ""
+    store: str = ""
     objects: int | None = None
     file_bytes: int | None = None
     clock_offset_s: float | None = None
@@ -257,6 +258,7 @@ def understood(document: ClusterDocument, id: str, told: Any, here_us: int) -> F
             is_up=True,
             is_ready=not trouble,
             incarnation=told["incarnation"],
+            store=told.get("store", ""),
             objects=told["objects"],
             file_bytes=None if told["file_bytes"] is None else sum(told["file_bytes"].values()),
             clock_offset_s=(told["now_us"] - here_us) / 1e6,

@@ -52,10 +52,11 @@ class CarryAll(Struct, frozen=True):
 
 
 class Tell(Struct, frozen=True):
-    """Tell all members of the configuration, and those of the one before, that it is in force; the front end goes by it, too. Answer: by replica that
-    answered, which configuration it is in now."""
+    """Tell all members of the configuration, and those of the one before, that it is in force, or else those of `to`; the front end goes by it, too.
+    Answer: by replica that answered, which configuration it is in now."""
 
     document: ClusterDocument
+    to: ClusterDocument | None = None
 
 
 class Ask(Struct, frozen=True):
@@ -67,12 +68,20 @@ class Ask(Struct, frozen=True):
 
 class Holding(Struct, frozen=True):
     """All objects that a replica holds, in which configuration it is, and how many idempotency keys it holds of before it came there. A new one does
-    not vote before the others have noted its store: `awaits` are those that have not."""
+    not vote before the others have noted its `store`: `awaits` are those that have not. `cluster` is the hash of the configuration that it is in."""
 
     epoch: int
     objects: tuple[str, ...]
     keys: int
     awaits: tuple[str, ...] = ()
+    cluster: str = ""
+    store: str = ""
+
+    def is_joining(self, at: ClusterDocument, wanted: ClusterDocument, replica: str) -> bool:
+        """Whether it can become a member, as the one that is wanted under this id: it has joined this cluster, no other one of the same name, with the
+        store that is named, which all others that stay have noted."""
+        is_here = self.cluster == at.hash and wanted.stores[replica] in ("", self.store)
+        return is_here and not wanted.votes.keys() & self.awaits
 
 
 class _Chosen(NamedTuple):
@@ -109,7 +118,7 @@ def change(at: ClusterDocument, wanted: Wanted) -> Generator[Todo, Any, ClusterD
             following = settled(at)
         else:
             following = joint(at, wanted(at))
-            yield from _met(wanted(at))
+            yield from _met(at, wanted(at))
         before, chosen = at, (yield from _choose(chosen, following))
         if (
             before.former is not None
@@ -137,16 +146,25 @@ def _choose(chosen: _Chosen, following: ClusterDocument) -> Generator[Todo, Any,
     outcome = yield Perform(CompareAndSet(CONFIGURATION, chosen.text, text))
     if isinstance(outcome, Failed) and outcome.reason not in ("unavailable", "unknown"):
         raise BadCluster(f"the cluster's own register does not take this configuration: {outcome.detail}")
-    return (yield from _latest(chosen.document))
+    latest = yield from _latest(chosen.document)
+    if chosen.document.former is not None and latest.document.former is None:
+        yield Tell(latest.document, chosen.document)  # Those that have left the cluster, too.
+    return latest
 
 
-def _met(wanted: ClusterDocument) -> Steps:
+def _met(at: ClusterDocument, wanted: ClusterDocument) -> Steps:
     """Wait until members answer that hold every quorum of it: with both in force, nothing would be done without them, and nobody could go back. A new
-    one counts once all others that stay have noted its store."""
+    one counts once it can vote there; and each must, since it would never come."""
+    new = wanted.votes.keys() - at.votes.keys()
     while True:
         told: Mapping[str, Holding] = yield Ask(wanted)
-        if is_served(wanted, {name for name, each in told.items() if not wanted.votes.keys() & each.awaits}):
+        joined = {name for name in new & told.keys() if told[name].is_joining(at, wanted, name)}
+        if joined == new and is_served(wanted, told.keys()):
             return
+        if any(each.epoch > at.number for each in told.values()):
+            return  # Another operator was first: nothing will be chosen from here.
+        if any(told[name].epoch < at.number for name in new & told.keys()):
+            yield Tell(at, wanted)
         yield Wait(AGAIN_S)
 
 

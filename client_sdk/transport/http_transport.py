@@ -87,7 +87,6 @@ class HttpTransport(Transport):
         self._encode: Final = (msgspec.msgpack if encoding == "msgpack" else msgspec.json).Encoder().encode
         self._reply_bytes_max: Final = REPLY_BODIES_MAX * body_bytes_max
         self._client: Final = client(token, tls)
-        self._has_token: Final = token is not None
 
     def post(
         self, replica: str, batch: Batch, timeout_s: float, done: Done[BatchReply | Unanswered]
@@ -144,7 +143,8 @@ class HttpTransport(Transport):
         return message(replica, answer, _DECODE_TESTIMONY) if isinstance(answer, HttpAnswer) else answer
 
     async def configuration(self, replica: str, timeout_s: float) -> ClusterDocument | Unanswered:
-        """The configuration that the replica is in. Raises BadCluster as `fetch_cluster`."""
+        """The configuration that the replica is in. Raises BadCluster as `fetch_cluster`; it may lead to any host, for the replica has the token already,
+        but not from https:// to http://."""
         url = self._base_urls[replica]
         answer = await self._client.request(
             replica, url + CLUSTER_PATH, timeout_s=timeout_s, bytes_max=CLUSTER_BYTES_MAX
@@ -155,7 +155,7 @@ class HttpTransport(Transport):
             return refusal(replica, answer)
         document = _document_in(url + CLUSTER_PATH, answer)
         if document.urls.keys() - self._base_urls.keys():  # Those that are known keep their URLs.
-            check_hosts(url, document, has_token=self._has_token, named=self._base_urls.values())
+            check_hosts(url, document, has_token=False)
         return document
 
     async def aclose(self) -> None:

@@ -61,6 +61,8 @@ class _Page(Struct, frozen=True):
     keys: int
     awaits: tuple[str, ...] = ()
     replica: str = ""
+    cluster: str = ""
+    store: str = ""
 
 
 _Told = TypeVar("_Told", _InConfiguration, _Page)
@@ -115,9 +117,9 @@ class Operator:
                 return await self._run(operation)
             case CarryAll(operations=operations):
                 return await asyncio.gather(*map(self._run, operations))
-            case Tell(document=document):
+            case Tell(document=document, to=to):
                 self._driver.reconfigure(document)
-                told = await self._of_each(document, partial(self._tell, document))
+                told = await self._of_each(to or document, partial(self._tell, document, to or document))
                 if document.former is not None and document.number > self._both:
                     self._both = document.number
                     await asyncio.sleep(GRACE_S)
@@ -146,10 +148,10 @@ class Operator:
     def _url(self, document: ClusterDocument, replica: str) -> str:
         return self._urls.get(replica, document.urls[replica]).rstrip("/") + CONFIGURATION_PATH
 
-    async def _tell(self, document: ClusterDocument, replica: str) -> int | Unanswered:
+    async def _tell(self, document: ClusterDocument, to: ClusterDocument, replica: str) -> int | Unanswered:
         answer = await self._client.request(
             replica,
-            self._url(document, replica),
+            self._url(to, replica),
             timeout_s=ANSWER_S,
             bytes_max=PAGE_BYTES_MAX,
             body=msgspec.json.encode({"document": document}),
@@ -177,7 +179,7 @@ class Operator:
             epoch = page.epoch
             objects += page.objects
             if not (page.more and page.objects and names):
-                return Holding(page.epoch, tuple(objects), page.keys, page.awaits)
+                return Holding(page.epoch, tuple(objects), page.keys, page.awaits, page.cluster, page.store)
 
 
 def _told(

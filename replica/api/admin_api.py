@@ -58,6 +58,8 @@ class Holdings(InConfiguration):
     """What the replica holds: the names of its objects in order, whether there are more, and how many idempotency keys of before it came to its
     configuration."""
 
+    cluster: str = Field(description="The hash of that configuration", examples=["3f8a0c52b1d94e67"])
+    store: str = Field(description="The id of its store", examples=["d41c7b0a9e6f3852"])
     objects: list[str] = Field(examples=[["queue/jobs", "register/leader"]])
     more: bool = Field(examples=[False])
     keys: int = Field(examples=[0])
@@ -165,6 +167,7 @@ async def get_holdings(
     return {
         **held._asdict(),
         "replica": member.id,
+        "store": member.folder.identity.store,
         "awaits": [] if member.is_vouched_for else list(member.awaited),
     }
 

@@ -225,6 +225,11 @@ def _make_all(old: ClusterDocument, new: ClusterDocument, backups: Mapping[str, 
             restore(backup, staging / replica)
             _, sources[replica] = open_source(stack, old, replica, staging / replica, may_be_restored=True)
         latest = latest_of(old, sources.values())
+        if latest.votes.keys() != old.votes.keys():
+            raise BackupRefused(
+                f"the cluster had members {', '.join(latest.votes)} then (configuration {latest.number}), and the cluster file names "
+                f"{', '.join(old.votes)}: name those in it, and give a backup of each"
+            )
         for replica in new.votes:
             format_store(root / replica, new, replica)
         made = {replica: open_source(stack, new, replica, root / replica) for replica in new.votes}

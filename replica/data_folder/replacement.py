@@ -97,8 +97,7 @@ def make_replacement(
     when a folder is missing, for a replica left out may hold the only other copy. Among `others` may be a folder of the
     replica itself, restored from a backup: it brings back what its lost store alone had held.
     """
-    if missing := sorted(old.votes.keys() - others.keys() - {replica_id}):
-        raise FolderRefused(f"the folders of all other replicas are needed; {', '.join(missing)} is missing")
+    _refuse_missing(old, replica_id, others)
     with ExitStack() as stack:
         opened = {
             other: open_source(stack, old, other, path, may_be_restored=other == replica_id)
@@ -106,6 +105,7 @@ def make_replacement(
         }
         sources = {other: source for other, (_, source) in opened.items()}
         latest = latest_of(old, sources.values())
+        _refuse_missing(latest, replica_id, others)
         _refuse_forgetful(opened, replica_id)
         refuse_store(folder, old, replica_id)
         format_store(folder, new, replica_id)
@@ -118,6 +118,19 @@ def make_replacement(
         target.note_configuration(in_force(new, latest))
         target.commit()
         return objects
+
+
+def _refuse_missing(document: ClusterDocument, replica_id: str, others: Mapping[str, Path]) -> None:
+    """The members may have changed while the cluster ran: then all of those count that the stores know of, and no others."""
+    known = f"configuration {document.number}, with members {', '.join(document.votes)}"
+    if missing := sorted(document.votes.keys() - others.keys() - {replica_id}):
+        raise FolderRefused(
+            f"the folders of all other replicas are needed; {', '.join(missing)} is missing ({known})"
+        )
+    if left := sorted({replica_id, *others} - document.votes.keys()):
+        raise FolderRefused(
+            f"{', '.join(left)} is no member of {known}: leave it out, and use the cluster file of now (`quorate configuration` prints it)"
+        )
 
 
 def _refuse_forgetful(opened: Mapping[str, tuple[Identity, Store]], replica_id: str) -> None:

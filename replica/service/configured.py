@@ -31,10 +31,11 @@ class WrongCluster(Exception):
 
 
 class Held(NamedTuple):
-    """What a replica holds: its configuration, names of objects, whether there are more of these, and how many idempotency keys of before it came
-    to that configuration."""
+    """What a replica holds: its configuration and the hash of that, names of objects, whether there are more of these, and how many idempotency keys
+    of before it came to that configuration."""
 
     epoch: int
+    cluster: str
     objects: tuple[str, ...]
     more: bool
     keys: int
@@ -70,7 +71,8 @@ class Configured:
         self._told = document.number
         """Which one followers heard of last."""
         self._run: Final = run
-        self._turn: Final = asyncio.Lock()
+        self.turn: Final = asyncio.Lock()
+        """Held while it goes on: what is on disk is ahead of this document then."""
         self._keys_before = frozenset[bytes]()
         """Of the idempotency keys that were held when it came to this configuration, those that are held still, by digest."""
         self._since_s = time.monotonic()
@@ -94,8 +96,11 @@ class Configured:
         """The cluster has chosen this configuration, or a later one. Where it is later than the replica's, that is in it from now on, durably.
         Raises BadCluster, and as `Member.run` does."""
         check_same_cluster(self.document, told)
-        later = in_force(self.document, told)
-        async with self._turn:
+        # Whoever told it may go away in the middle.
+        await asyncio.shield(asyncio.ensure_future(self._follow(in_force(self.document, told))))
+
+    async def _follow(self, later: ClusterDocument) -> None:
+        async with self.turn:
             try:
                 if later.number > self.document.number:
                     await self._run(partial(self._note, later))
@@ -157,4 +162,5 @@ class Configured:
             self._keys_before = frozenset()
         self._keys_before &= store.held.digests()
         names = store.names("", after, limit + 1)
-        return Held(self.document.number, tuple(names[:limit]), len(names) > limit, len(self._keys_before))
+        here = self.document
+        return Held(here.number, here.hash, tuple(names[:limit]), len(names) > limit, len(self._keys_before))

@@ -172,6 +172,8 @@ class Member:
     def _go_on(self, document: ClusterDocument) -> None:
         """It is in this configuration from now on."""
         others = self.others
+        if self.is_new:
+            self.awaited = dict.fromkeys(others, "")
         for name in self.lags.keys() - others:
             del self.lags[name]
             self.peers.pop(name, None)
@@ -267,7 +269,8 @@ class Member:
 
     async def admit(self) -> None:
         """The others vouch for the store: note under which configuration it votes, and vote from now on."""
-        await self.run(self._note)
+        async with self.configured.turn:
+            await self.run(self._note)
         self.is_new, self.is_vouched_for = False, True
 
     async def run(

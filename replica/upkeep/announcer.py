@@ -90,8 +90,12 @@ class Watch(Background):
         need not, as one that is replaced."""
         member, pause_s = self._member, RETRY_S
         while True:
-            await self._heard([name for name in member.others if name not in self._told], ASK_S)
-            waiting = {name: self._said.get(name, "") for name in member.others if name not in self._told}
+            if member.is_member:
+                await self._heard([name for name in member.others if not self._has_noted(name)], ASK_S)
+            else:  # All of them: it hears of a change of the configuration from them.
+                self._asked_s.clear()
+                await self._heard(member.others, ASK_S)
+            waiting = {name: self._said.get(name, "") for name in member.others if not self._has_noted(name)}
             member.awaited = waiting
             if member.is_member and not waiting.keys() & member.document.own_votes.keys():
                 return
@@ -99,6 +103,12 @@ class Watch(Background):
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._went_on.wait(), pause_s)
             pause_s = min(2 * pause_s, ASK_S)
+
+    def _has_noted(self, name: str) -> bool:
+        """Whether it remembers this store: whoever goes on to another configuration forgets those of others than its members."""
+        told, document = self._told.get(name), self._member.document
+        before = None if document.former is None else document.former.hash
+        return told is not None and told.cluster in (document.hash, before)
 
     async def _ask_briefly(self) -> None:
         """Until all have answered, for at most ASK_S: one that is down must not keep another from coming back. One that is in another configuration is

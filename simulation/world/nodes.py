@@ -93,8 +93,9 @@ class ReplicaNode(Stoppable):
     def holding(self) -> Holding:
         """What it holds, as is on disk."""
         self.commit()
-        store, epoch = self.replica.store, self.replica.document.number
-        return Holding(epoch, tuple(store.objects()), len(self._keys_before & set(store.reserved())))
+        store, document = self.replica.store, self.replica.document
+        keys = len(self._keys_before & set(store.reserved()))
+        return Holding(document.number, tuple(store.objects()), keys, cluster=document.hash)
 
     def _no_asks(self) -> AtMostOnce:
         return AtMostOnce(self.replica.incarnation, self.world.document.clock.offset_max_s)

@@ -65,9 +65,9 @@ class Operator:
                 self._front.start(operation, self._world.document.limits.deadline_s_max, self.go_on)
             case CarryAll(operations=operations):
                 self._carry_all(operations)
-            case Tell(document=document):
+            case Tell(document=document, to=to):
                 self._front.follow(document)
-                self._ask_all(document, lambda node: node.follow(document))
+                self._ask_all(to or document, lambda node: node.follow(document))
             case Ask(document=document):
                 self._ask_all(document, lambda node: node.holding())
             case Wait(seconds=seconds):

@@ -73,7 +73,7 @@ class Change:
     def begin(self) -> None:
         """Both are in force, and the three replicas that block the old one hold these."""
         assert self.read(OLD) == Ask(NEW)
-        self.answer(dict.fromkeys(NEW.votes, holding(epoch=0)))
+        self.answer(dict.fromkeys(NEW.votes, here()))
         self.answer(SWAPPED)
         assert self.read(BOTH) == Tell(BOTH)
 
@@ -82,10 +82,15 @@ def holding(*objects: str, keys: int = 0, epoch: int = 1) -> Holding:
     return Holding(epoch, objects, keys)
 
 
+def here(at: ClusterDocument = OLD, **options: Any) -> Holding:
+    """Of a replica that has joined, or is a member."""
+    return Holding(at.number, (), 0, cluster=at.hash, **options)
+
+
 def test_a_change_chooses_both_tells_carries_and_chooses_the_new_alone() -> None:
     operator = Change()
     assert operator.read(OLD) == Ask(NEW)
-    chosen = operator.answer({"r1": holding(epoch=0), "r5": holding(epoch=0)})
+    chosen = operator.answer({"r4": here(), "r5": here()})
     assert chosen == Perform(CompareAndSet(CONFIGURATION, None, text(BOTH)))
     assert operator.answer(SWAPPED) == Look()
     assert operator.read(BOTH) == Tell(BOTH)
@@ -102,7 +107,8 @@ def test_a_change_chooses_both_tells_carries_and_chooses_the_new_alone() -> None
     assert operator.answer(None) == Tell(AFTER)
     assert isinstance(operator.answer({"r2": 2}), Wait), "it tells nobody: it is no member any more"
     operator.answer(None)
-    assert operator.answer({"r4": 2}) is None
+    assert operator.answer({"r4": 2}) == Tell(AFTER, BOTH), "those that have left are told, too"
+    assert operator.answer({}) is None
     assert operator.result == AFTER
 
 
@@ -166,6 +172,7 @@ def test_who_was_overtaken_looks_again_how_far_it_is() -> None:
     operator.answer(NOT_SWAPPED)
     assert operator.read(AFTER) == Tell(AFTER)
     operator.answer({"r1": 2})
+    operator.answer({})
     assert operator.result == AFTER
 
 
@@ -190,8 +197,9 @@ def test_a_change_of_others_is_brought_to_its_end_before_ones_own() -> None:
     operator.answer({"r1": holding(), "r2": holding()})
     operator.answer(SWAPPED)
     assert operator.read(AFTER) == Tell(AFTER)
-    assert operator.answer({"r1": 2}) == Ask(wanted)
-    chosen = operator.answer({"r4": holding(epoch=2)})
+    assert operator.answer({"r1": 2}) == Tell(AFTER, BOTH)
+    assert operator.answer({}) == Ask(wanted)
+    chosen = operator.answer({"r4": here(AFTER)})
     assert chosen == Perform(CompareAndSet(CONFIGURATION, text(AFTER), text(joint(AFTER, wanted))))
 
 
@@ -206,7 +214,7 @@ def test_nothing_is_begun_while_too_few_of_the_new_members_answer() -> None:
 def test_a_configuration_that_the_register_does_not_take_is_refused() -> None:
     operator = Change()
     operator.read(OLD)
-    operator.answer(dict.fromkeys(NEW.votes, holding(epoch=0)))
+    operator.answer(dict.fromkeys(NEW.votes, here()))
     with pytest.raises(BadCluster, match="too large"):
         operator.answer(Failed("refused", "the value is too large", definite=True))
 
@@ -224,7 +232,8 @@ def test_a_change_that_has_begun_is_taken_back() -> None:
     assert operator.read(BOTH) == Perform(CompareAndSet(CONFIGURATION, text(BOTH), text(back)))
     operator.answer(SWAPPED)
     assert operator.read(back) == Tell(back)
-    operator.answer({"r2": 2})
+    assert operator.answer({"r2": 2}) == Tell(back, BOTH), "those that were to come are told, too"
+    operator.answer({})
     assert operator.result == (back, True)
 
 
@@ -234,6 +243,7 @@ def test_who_came_too_late_to_take_a_change_back_says_so() -> None:
     operator.answer(NOT_SWAPPED)
     operator.read(AFTER)
     operator.answer({"r1": 2})
+    operator.answer({})
     assert operator.result == (AFTER, False)
 
 
@@ -315,5 +325,43 @@ def test_who_finds_his_change_taken_back_begins_it_no_second_time() -> None:
     back = taken_back(BOTH)
     operator.answer(NOT_SWAPPED)
     assert operator.read(back) == Tell(back)
+    operator.answer({"r1": 2})
     with pytest.raises(BadCluster, match="another operator has taken the change back"):
-        operator.answer({"r1": 2})
+        operator.answer({})
+
+
+def test_new_members_count_once_they_have_joined_and_all_who_stay_have_noted_their_stores() -> None:
+    """A replica of another cluster of that name, or with another store, would never come, and nobody could go back."""
+    stores = tuple(replace(each, store=f"s{each.id}") for each in NEW.replicas)
+    wanted = replace(NEW, replicas=(replace(stores[0], store=""), *stores[1:]))
+    operator = Change(wanted=wanted)
+    assert operator.read(OLD) == Ask(wanted)
+    r1, r4, r5 = here(), here(store="sr4"), here(store="sr5")
+    for told in (
+        {"r1": r1, "r4": r4},
+        {"r1": r1, "r4": r4, "r5": replace(r5, store="another")},
+        {"r1": r1, "r4": r4, "r5": replace(r5, cluster="another")},
+        {"r1": r1, "r4": r4, "r5": replace(r5, awaits=("r1",))},
+    ):
+        assert isinstance(operator.answer(told), Wait)
+        assert operator.answer(None) == Ask(wanted)
+    chosen = operator.answer({"r1": r1, "r4": r4, "r5": replace(r5, awaits=("r2", "r3"))})
+    assert isinstance(chosen, Perform), "r2 and r3 leave"
+
+
+def test_a_new_member_that_slept_is_told_what_is_in_force() -> None:
+    wanted = document_of("r1", "r4", "r6")
+    operator = Change(at=AFTER, wanted=wanted)
+    operator.read(AFTER)
+    assert operator.answer({"r1": 2}) == Ask(wanted)
+    found = {"r1": here(AFTER), "r4": here(AFTER), "r6": here(OLD)}
+    assert operator.answer(found) == Tell(AFTER, wanted)
+    assert isinstance(operator.answer({}), Wait)
+    operator.answer(None)
+    assert isinstance(operator.answer(found | {"r6": here(AFTER)}), Perform)
+
+
+def test_where_another_operator_was_first_nobody_is_waited_for() -> None:
+    operator = Change()
+    operator.read(OLD)
+    assert isinstance(operator.answer({"r1": here(AFTER)}), Perform)

@@ -481,31 +481,11 @@ def strange(document: ClusterDocument) -> ClusterDocument:
 
 
 @pytest.mark.parametrize("token", [None, TOKEN])
-async def test_a_configuration_takes_the_token_to_no_host_that_was_not_known(
+async def test_a_configuration_may_lead_to_new_hosts_for_who_tells_it_has_the_token_already(
     server: Server, to: Make, token: str | None
 ) -> None:
     document = strange(document_of("r1"))
-    asked = configuration(server, to, served(document), token)
-    if token is None:
-        assert await asked == document
-    else:
-        with pytest.raises(BadCluster, match=r"10\.0\.0\.8:2, a host that you have not named"):
-            await asked
-
-
-async def test_a_configuration_may_lead_to_hosts_of_all_members_that_are_known(
-    server: Server, to: Make
-) -> None:
-    document = strange(document_of("r1"))
-
-    async def handle(_: PendingCommand) -> bytes:
-        return served(document)
-
-    server.handler = handle
-    transport = to(server.url, token=TOKEN)
-    transport.follow(document)
-    assert await transport.configuration("r1", 5) == document
-    await transport.aclose()
+    assert await configuration(server, to, served(document), token) == document
 
 
 async def test_new_members_are_reached_where_the_document_says_and_those_known_where_they_were(
