@@ -201,6 +201,9 @@ def changed(
     document: ClusterDocument, new: Iterable[ReplicaInfo], leaving: Collection[str]
 ) -> ClusterDocument:
     """The document with these members, and without those. Raises Usage where its rules do not fit them."""
+    known, coming = document.own_votes.keys(), {each.id for each in new}
+    if coming and leaving and not (known & leaving or coming <= known):
+        raise Usage(f"{', '.join(leaving)} has left meanwhile: add the new one with `quorate member add`.")
     members = {each.id: each for each in document.replicas} | {each.id: each for each in new}
     try:
         return with_members(document, [each for each in members.values() if each.id not in leaving])

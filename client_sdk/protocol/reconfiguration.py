@@ -124,6 +124,7 @@ def change(at: ClusterDocument, wanted: Wanted) -> Generator[Todo, Any, ClusterD
             before.former is not None
             and is_like(before, wanted(before))
             and is_like(chosen.document, before.former)
+            and chosen.document.number == before.number + 1
         ):
             raise BadCluster("another operator has taken the change back")
     return at
@@ -215,24 +216,30 @@ def _carry_over(both: ClusterDocument, old: ClusterDocument) -> Steps:
         if is_over(old, {replica for replica, epoch in told.items() if epoch >= both.number}):
             break
         yield Wait(AGAIN_S)
-    yield from _carry((yield from _objects(both, old)))
+    repeatable = yield from _carry((yield from _objects(both, old)))
+    if repeatable and old.votes.keys() - both.own_votes.keys():
+        # What these dequeues took may be at members alone that leave. Afterwards no repeat can be in time any more.
+        yield Wait(both.memory_s)
     pause_s = AGAIN_S
     while not (yield from _keys_are_forgotten(both, old)):
         yield Wait(pause_s)
         pause_s = min(2 * pause_s, PAUSE_S_MAX)
 
 
-def _carry(names: Collection[str]) -> Steps:
-    """Others may carry them, too, each with a term that ends those before: who comes to nothing leaves them time."""
-    waiting, pause_s = sorted(names), AGAIN_S
+def _carry(names: Collection[str]) -> Generator[Todo, Any, int]:
+    """Others may carry them, too, each with a term that ends those before: who comes to nothing leaves them time. Returns how many dequeues may be
+    repeated under their keys."""
+    waiting, pause_s, repeatable = sorted(names), AGAIN_S, 0
     while waiting:
         some, waiting = waiting[:TOGETHER], waiting[TOGETHER:]
         outcomes: Sequence[Outcome] = yield CarryAll(tuple(map(Carry, some)))
         left = [name for name, outcome in zip(some, outcomes, strict=True) if not isinstance(outcome, Done)]
         waiting += left
+        repeatable += sum(outcome.result for outcome in outcomes if isinstance(outcome, Done))
         if left:
             yield Wait(pause_s)
         pause_s = min(2 * pause_s, PAUSE_S_MAX) if left else AGAIN_S
+    return repeatable
 
 
 def _held(

@@ -294,7 +294,9 @@ def _replica(document: ClusterDocument, replica_id: str) -> ReplicaInfo:
 
 def _no_replica(document: ClusterDocument, replica_id: str) -> FolderRefused:
     known = ", ".join(document.votes)
-    return FolderRefused(f"the cluster file has no replica {replica_id!r}: it has {known}")
+    return FolderRefused(
+        f"the cluster file has no replica {replica_id!r}: it has {known}. For a new member give --join URL, also if it is one by now"
+    )
 
 
 def _check_membership(folder: Folder, joins_at: str) -> None:

@@ -156,8 +156,8 @@ class Member:
 
     @property
     def others(self) -> list[str]:
-        """The other members."""
-        return [name for name in self.document.votes if name != self.id]
+        """The other members, as all on the event loop know them."""
+        return list(self.lags)
 
     @property
     def is_member(self) -> bool:
@@ -171,7 +171,7 @@ class Member:
 
     def _go_on(self, document: ClusterDocument) -> None:
         """It is in this configuration from now on."""
-        others = self.others
+        others = [name for name in document.votes if name != self.id]
         if self.is_new:
             self.awaited = dict.fromkeys(others, "")
         for name in self.lags.keys() - others:
@@ -246,11 +246,12 @@ class Member:
             raise Starting(self._asking())
 
     def _asking(self) -> str:
+        waits = ", ".join(f"{name} ({said})" if said else name for name, said in self.awaited.items())
         if not self.is_member:
-            return f"it is no member of the cluster yet, whose configuration {self.document.number} it knows: `quorate member add` makes it one"
+            unknown = f", once {waits} noted its store" if waits else ""
+            return f"it is no member yet, in configuration {self.document.number}: `quorate member add` makes it one{unknown}"
         if not self.is_new:
             return "it still asks the other replicas how far they saw its store; it votes in a moment"
-        waits = ", ".join(f"{name} ({said})" if said else name for name, said in self.awaited.items())
         return (
             "it is new, and votes once every other replica has noted its store, which has not yet been done by "
             f"{waits or 'them'}: the first start of a cluster needs all its replicas"

@@ -86,8 +86,8 @@ class Watch(Background):
                 await asyncio.sleep(RETRY_S)
 
     async def _be_noted(self) -> None:
-        """A new store: ask for as long as it takes, until every other replica has noted it, and this one is a member. Those that leave the cluster
-        need not, as one that is replaced."""
+        """A new store: ask for as long as it takes, until every other replica has noted it, and this one is a member. Those need not that leave the
+        cluster, as one that is replaced, nor those that come with it."""
         member, pause_s = self._member, RETRY_S
         while True:
             if member.is_member:
@@ -97,7 +97,9 @@ class Watch(Background):
                 await self._heard(member.others, ASK_S)
             waiting = {name: self._said.get(name, "") for name in member.others if not self._has_noted(name)}
             member.awaited = waiting
-            if member.is_member and not waiting.keys() & member.document.own_votes.keys():
+            former = member.document.former
+            staying = member.document.own_votes.keys() & (former or member.document).own_votes.keys()
+            if member.is_member and not waiting.keys() & staying:
                 return
             self._went_on.clear()
             with suppress(TimeoutError):
@@ -149,9 +151,10 @@ class Watch(Background):
         self._member.configured.meet(name, answer)
         self._said[name] = answer.detail if isinstance(answer, Unanswered) else "its disk is full"
         met = _met(answer, sent_us, self._member.wall_us())
-        self._member.peers[name] = met._replace(
-            votes=isinstance(answer, Testimony) and not answer.refuses, met_s=self._asked_s[name]
-        )
+        if name in self._member.lags:  # It may have left the cluster meanwhile.
+            self._member.peers[name] = met._replace(
+                votes=isinstance(answer, Testimony) and not answer.refuses, met_s=self._asked_s[name]
+            )
         return answer
 
     def _is_due(self, name: str, now: Announcement) -> bool:

@@ -33,7 +33,16 @@ from .pending import Machine as DecidingMachine
 from .read_window import ReadWindows
 from .summary_builder import Context, is_included
 from .term import Term, TermLost
-from .transitions import Command, Plan, is_short, plan_cell, plan_queue, purpose_of
+from .transitions import (
+    Command,
+    ConfirmCommand,
+    FoldCommand,
+    Plan,
+    is_short,
+    plan_cell,
+    plan_queue,
+    purpose_of,
+)
 
 BACKOFF_S_FIRST: Final = 0.002
 BACKOFF_S_MAX: Final = 1.0
@@ -272,6 +281,9 @@ class Proposer:
         cache, bound = self._cache, self._current.bound
         if not self._is_queue:
             return self._plan_on_stamp(commands, bound)
+        # Quorums of the next configuration alone must not take what the summary has passed, whoever sends it: one that repeats it under a key, say.
+        if any(map(_carries, commands)) and not self._current.keeps_out(cache.summary.horizon):
+            return None
         front, upto = self._windows.front(self._windows.wanted(commands))
         # What the summary has adopted beyond the front is not to be taken before what the front leaves out.
         plan = plan_queue(cache.summary, front, min(bound, upto), commands, self._context())
@@ -383,7 +395,7 @@ class Proposer:
         """The fence to ask for by name: a cell's new stamp; of a queue the last entry that we know we mean to take."""
         if not self._is_queue:
             return self._machine.stamp_for(self._cache)
-        return self._windows.last_of(self._cache.summary, wanted)
+        return max(self._cache.summary.horizon, self._windows.last_of(self._cache.summary, wanted))
 
     def _propose(self, task: Task, plan: Plan, granted: list[tuple[PendingCommand, Any]]) -> DecideSteps:
         """Get the plan's summary accepted by a final quorum."""
@@ -541,7 +553,11 @@ def _is_forgotten(plan: Plan, granted: list[tuple[PendingCommand, Any]]) -> bool
 
 def _is_carried(granted: list[tuple[PendingCommand, Any]]) -> bool:
     """Whether somebody wants it accepted by quorums of this configuration."""
-    return any(getattr(asked.command, "carries", False) for asked, _ in granted)
+    return any(_carries(asked.command) for asked, _ in granted)
+
+
+def _carries(command: Command) -> bool:
+    return isinstance(command, ConfirmCommand | FoldCommand) and command.carries
 
 
 def _told(event: str | Entry) -> str:

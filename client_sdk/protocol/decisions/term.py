@@ -29,6 +29,7 @@ class Term:
         self._cache: Final = cache
         self._initial: Final = initial
         self._fenced: dict[str, Timestamp] = {}
+        self._fences: dict[str, Timestamp] = {}
         self._whole: set[str] = set()
 
     def ballot(self, step: int | None = None) -> Ballot:
@@ -53,6 +54,7 @@ class Term:
         """Take in a whole answer to a collect of this term: fence and log were read together."""
         if reply.refused:
             raise TermLost
+        self._fences[replica] = max(self._fences.get(replica, ZERO), reply.status.fence)
         bound = min(reply.status.fence, reply.upto)
         self._fenced[replica] = max(self._fenced.get(replica, ZERO), bound)
         if reply.upto == INFINITY:
@@ -70,6 +72,10 @@ class Term:
             if self._initial.is_met_by(reached):
                 return bound
         return ZERO
+
+    def keeps_out(self, upto: Timestamp) -> bool:
+        """Whether an initial quorum takes nothing new up to there."""
+        return self._initial.is_met_by({replica for replica, fence in self._fences.items() if fence >= upto})
 
     @property
     def is_whole(self) -> bool:

@@ -45,9 +45,10 @@ def read_repair(operation: ReadRepair, task: Task, machine: Machine) -> OutcomeS
 def carry(operation: Carry, task: Task, machine: Machine) -> OutcomeSteps:
     """Have the decided summary accepted by a final quorum of the configuration at hand, and the entries above it stored by one: a summary
     alone where all entries are part of it, as a cell's newest value is. What is not complete is carried as well: it may be. An entry that a fence
-    keeps from its quorum becomes part of the summary."""
+    keeps from its quorum becomes part of the summary. Items that were taken before are not carried. Result: of how many dequeues under a key a repeat
+    would look for these."""
     name = operation.object
-    cache, carried = machine.cache_of(name), 0
+    cache = machine.cache_of(name)
     cache.pins += 1
     try:
         yield from _look_whole(cache, task, machine)
@@ -60,8 +61,8 @@ def carry(operation: Carry, task: Task, machine: Machine) -> OutcomeSteps:
         if not is_cell:
             yield from _look_whole(cache, task, machine)
             # Not what comes later: its own operations have it stored by quorums of now.
-            carried = yield from _carry_entries(cache, frozenset(cache.seen), task, machine)
-        return Done(carried, "Carry/Ok", NOBODY)
+            yield from _carry_entries(cache, frozenset(cache.seen), task, machine)
+        return Done(sum(bool(each.taken) for each in cache.summary.recent), "Carry/Ok", NOBODY)
     finally:
         cache.pins -= 1
 
@@ -73,14 +74,11 @@ def _look_whole(cache: LogCache, task: Task, machine: Machine) -> Generator[floa
 
 def _carry_entries(
     cache: LogCache, of: frozenset[Timestamp], task: Task, machine: Machine
-) -> Generator[float, Event, int]:
-    """Have those of these entries stored that no decision has passed; how many that were."""
-    carried = 0
+) -> Generator[float, Event, None]:
+    """Have those of these entries stored that no decision has passed."""
     while lacking := [found for found in _not_stored(cache, machine) if found.entry.t in of]:
-        carried += len(lacking)
         if not (yield from settle_all(cache.name, lacking, task, machine)):
             yield from _look_whole(cache, task, machine)
-    return carried
 
 
 def _not_stored(cache: LogCache, machine: Machine) -> list[Seen]:

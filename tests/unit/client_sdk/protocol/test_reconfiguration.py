@@ -34,7 +34,7 @@ OLD, NEW = document_of("r1", "r2", "r3"), document_of("r1", "r4", "r5")
 BOTH = joint(OLD, NEW)
 AFTER = settled(BOTH)
 SWAPPED, NOT_SWAPPED = (Done(is_done, "Cas", frozenset()) for is_done in (True, False))
-CARRIED = Done(1, "Carry/Ok", frozenset())
+CARRIED = Done(0, "Carry/Ok", frozenset())
 LATE = Failed("unavailable", "no quorum", definite=True)
 
 
@@ -365,3 +365,20 @@ def test_where_another_operator_was_first_nobody_is_waited_for() -> None:
     operator = Change()
     operator.read(OLD)
     assert isinstance(operator.answer({"r1": here(AFTER)}), Perform)
+
+
+@pytest.mark.parametrize(("wanted", "waits"), [(NEW, True), (document_of("r1", "r2", "r3", "r4"), False)])
+def test_where_members_leave_dequeues_that_may_be_repeated_are_waited_for(
+    wanted: ClusterDocument, waits: bool
+) -> None:
+    """What they took is not carried: it may be at those alone that leave."""
+    both = joint(OLD, wanted)
+    operator = Change(wanted=wanted)
+    operator.read(both)
+    operator.answer({"r1": 1, "r2": 1})
+    operator.answer({"r1": holding("queue/a"), "r2": holding()})
+    asked = operator.answer([Done(2, "Carry/Ok", frozenset())])
+    if waits:
+        assert asked == Wait(both.memory_s)
+        asked = operator.answer(None)
+    assert asked == Ask(both, names=False)
