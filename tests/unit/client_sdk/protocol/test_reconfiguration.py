@@ -293,3 +293,23 @@ def test_who_finds_his_change_taken_back_begins_it_no_second_time() -> None:
     assert operator.read(back) == Tell(back)
     with pytest.raises(BadCluster, match="another operator has taken the change back"):
         operator.answer({"r1": 2})
+
+
+def test_a_new_member_counts_once_all_that_stay_have_noted_its_store() -> None:
+    """Before, it would not vote, and with both in force nothing would be done."""
+    operator = Change()
+    operator.read(OLD)
+    r1, r4 = holding(epoch=0), holding(epoch=0)
+    for awaits in (("r1",), ("r2", "r5")):
+        assert isinstance(operator.answer({"r1": r1, "r4": replace(r4, awaits=awaits)}), Wait)
+        assert operator.answer(None) == Ask(NEW)
+    following = operator.answer({"r1": r1, "r4": replace(r4, awaits=("r2", "r3"))})
+    assert following == Perform(CompareAndSet(CONFIGURATION, None, text(BOTH))), "who leaves need not note it"
+
+
+def test_others_may_do_without_a_new_member_whose_store_is_not_noted() -> None:
+    operator = Change()
+    operator.read(OLD)
+    waiting = replace(holding(epoch=0), awaits=("r1",))
+    following = operator.answer({"r1": holding(epoch=0), "r4": waiting, "r5": holding(epoch=0)})
+    assert following == Perform(CompareAndSet(CONFIGURATION, None, text(BOTH)))
