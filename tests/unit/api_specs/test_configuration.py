@@ -201,6 +201,10 @@ def test_a_store_that_the_file_does_not_name_is_the_one_that_was_chosen() -> Non
     named = tuple(replace(each, store=f"store-of-{each.id}") for each in file.replicas)
     chosen = replace(file, epoch=2, replicas=named)
     assert in_force(file, chosen).stores == {id: f"store-of-{id}" for id in ("r1", "r2", "r3")}
+    replaced = replace(file, replicas=(replace(file.replicas[0], store="new"), *file.replicas[1:]))
+    assert in_force(replaced, chosen).stores["r1"] == "new", (
+        "the file has one that was made from others since"
+    )
 
 
 FIVE = document(votes=dict.fromkeys(("r1", "r2", "r3", "r4", "r5"), 1)).replicas

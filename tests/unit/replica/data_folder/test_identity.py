@@ -21,6 +21,7 @@ from quorate.replica.data_folder.identity import (
     format_store,
     open_folder,
 )
+from quorate.replica.store.database import Database
 from quorate.replica.store.store import Store
 
 STORE = "0123456789abcdef"
@@ -258,11 +259,24 @@ def test_a_folder_of_another_replica_is_none_to_join_with(tmp_path: Path) -> Non
     ids=["removed", "another store"],
 )
 def test_who_must_never_vote_does_not_start(
-    tmp_path: Path, chosen: Callable[[str], ClusterDocument], words: str, joins_at: str
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    chosen: Callable[[str], ClusterDocument],
+    words: str,
+    joins_at: str,
 ) -> None:
     followed(tmp_path, lambda folder: chosen(folder.identity.store))
+    closed: list[Path] = []
+    close = Database.close
+
+    def noted(database: Database) -> None:
+        closed.append(database.path)
+        close(database)
+
+    monkeypatch.setattr(Database, "close", noted)
     with pytest.raises(FolderRefused, match=words):
         open_folder(tmp_path, cluster(), "r4", joins_at=joins_at)
+    assert closed == [tmp_path / DATABASE_FILE]
     assert not is_locked(tmp_path)
 
 
