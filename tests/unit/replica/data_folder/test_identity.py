@@ -184,12 +184,12 @@ def test_creation_that_was_cut_off_is_begun_again(tmp_path: Path) -> None:
     folder.abandon()
 
 
-def followed(path: Path, chosen: Callable[[Folder], ClusterDocument]) -> str:
-    """r4 joins, votes, and goes on to this configuration, or notes it at once; the id of its store."""
+def followed(path: Path, chosen: Callable[[Folder], ClusterDocument], *, has_voted: bool = True) -> str:
+    """r4 joins and comes to this configuration; the id of its store."""
     folder = open_folder(path, cluster(), "r4", joins_at=JOINS_AT)
     assert folder.database is not None
     store = Store(folder.database)
-    store.note_configuration(chosen(folder))
+    (store.note_configuration if has_voted else store.follow_configuration)(chosen(folder))
     store.commit()
     folder.abandon()
     return folder.identity.store
@@ -218,12 +218,16 @@ def test_one_that_joins_makes_a_folder_and_finds_it_again(tmp_path: Path) -> Non
     again.abandon()
 
 
+@pytest.mark.parametrize("has_voted", [True, False])
 @pytest.mark.parametrize("joins_at", ["", "http://127.0.0.1:7005"])
-def test_one_that_has_become_a_member_starts_with_the_file_of_before(tmp_path: Path, joins_at: str) -> None:
+def test_one_that_has_become_a_member_starts_with_the_file_of_before(
+    tmp_path: Path, joins_at: str, *, has_voted: bool
+) -> None:
     """Its place is the one that was chosen, whatever it is told."""
-    store = followed(tmp_path, lambda folder: settled(with_r4(folder.identity.store)))
+    store = followed(tmp_path, lambda folder: settled(with_r4(folder.identity.store)), has_voted=has_voted)
     folder = open_folder(tmp_path, cluster(), "r4", joins_at=joins_at)
     assert (folder.identity.store, folder.url, folder.lost) == (store, JOINS_AT, None)
+    assert folder.is_new is not has_voted
     assert (folder.document.number, list(folder.document.votes)) == (2, ["r1", "r2", "r4"])
     folder.abandon()
 

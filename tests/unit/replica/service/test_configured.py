@@ -262,8 +262,8 @@ async def test_stores_of_members_are_remembered_and_of_a_new_one_the_store_that_
     member = Member(
         open_folder(tmp_path / "r1", replace(file, replicas=(FIRST.replicas[0], *replicas[1:3])), "r1")
     )
-    seen = {"r2": "before", "r3": "store3", "r4": "store4", "r5": "made-anew", "r6": "store6"}
-    seen = {name: Witness(store, make(1, 0, "c")) for name, store in seen.items()}
+    stores = {"r2": "before", "r3": "store3", "r4": "store4", "r5": "made-anew", "r6": "store6"}
+    seen = {name: Witness(store, make(1, 0, "c")) for name, store in stores.items()}
 
     def put(store: Store) -> None:
         for name, each in seen.items():

@@ -86,7 +86,7 @@ async def test_who_takes_it_for_a_member_is_told_of_a_later_configuration_and_ot
         if way == "answer":
             await member.answer(batch)
         else:
-            member.post(batch, lambda _: None, lambda: True)
+            member.post(batch, lambda *_: None, lambda: True)
 
     with pytest.raises(WrongCluster) as refused:
         await ask(THREE)
