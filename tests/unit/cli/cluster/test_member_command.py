@@ -9,14 +9,15 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from quorate.api_specs.cluster import ChoiceRule, ClusterDocument, ReplicaInfo
-from quorate.cli.cluster import change_command
+from quorate.cli.cluster import change_command, member_command
 from quorate.cli.cluster.change_command import joining, with_stores
 from quorate.cli.cluster.local_cluster import LocalCluster
 from quorate.cli.cluster.member_command import changed
 from quorate.cli.cluster.probe import NoAnswer
+from quorate.cli.cluster.status import CatchUp, Found
 from quorate.cli.failure import Failure, Usage
 from quorate.client_sdk.protocol.configurations import joint, settled, taken_back
-from tests.unit.cli.conftest import Run
+from tests.unit.cli.conftest import Run, quorate_here
 
 THREE = ClusterDocument(
     "c", tuple(ReplicaInfo(f"r{n}", f"http://127.0.0.1:{n}", store=f"s{n}") for n in (1, 2, 3))
@@ -203,6 +204,32 @@ def test_a_change_under_way_is_repeated_with_the_same_words() -> None:
     """Whom it brings is a member by then, and who leaves is one still."""
     again = changed(BOTH, [R4], ["r3"])
     assert replace(again, epoch=UNSET, old=UNSET) == changed(THREE, [R4], ["r3"])
+    ruled = joint(THREE, replace(changed(THREE, [R4], ["r3"]), choices=(ChoiceRule("queue/a"),)))
+    assert changed(ruled, [R4], ["r3"]).choices == ruled.choices
+
+
+def test_it_is_told_who_leaves_what_is_missing_and_what_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While the cluster changes; r2 does not know yet how far it is behind."""
+    found = [
+        Found("r1", "http://r1", True, True, catch_up={"r2": CatchUp(7, 1.0), "r4": CatchUp(3, 1.0)}),
+        Found("r2", "http://r2", True, True, catch_up={"r1": CatchUp(7, 1.0), "r4": CatchUp(None, None)}),
+        Found("r3", "http://r3", trouble="connection refused"),
+        Found("r4", "http://r4", True, trouble="it is new"),
+    ]
+    monkeypatch.setattr(member_command, "cluster_document", lambda _: BOTH)
+    monkeypatch.setattr(member_command, "ask_all", lambda _: found)
+    listed = json.loads(quorate_here("member", "list", "--cluster", "any.toml", "--json").stdout)
+    assert (listed["epoch"], listed["is_changing"]) == (1, True)
+    assert [(each["id"], each["role"], each["missing"], each["is_ready"]) for each in listed["members"]] == [
+        ("r1", "voter", 7, True),
+        ("r2", "voter", None, True),
+        ("r3", "leaving", None, False),
+        ("r4", "voter", 0, False),
+    ]
+    out = quorate_here("member", "list", "--cluster", "any.toml").stdout
+    assert [line for line in out.splitlines() if line.startswith("r3")][-1] == "r3: connection refused."
+    assert "r4: it is new." in out
+    assert out.endswith("Configuration 1; the cluster changes to it from the one before.\n")
 
 
 def test_members_are_added_and_removed(cluster: LocalCluster, joined: str, run: Run) -> None:
