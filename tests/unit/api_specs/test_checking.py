@@ -7,7 +7,14 @@ import pytest
 from msgspec.structs import replace
 
 from quorate.adts.log import Dead, Decision, Entry, Leased, Settled, Summary, Value
-from quorate.api_specs.checking import AMBIGUOUS_MAX, COUNT_MAX, ID_CHARS_MAX, BadBatch, check_batch
+from quorate.api_specs.checking import (
+    AMBIGUOUS_MAX,
+    COUNT_MAX,
+    ID_CHARS_MAX,
+    BadBatch,
+    check_announcement,
+    check_batch,
+)
 from quorate.api_specs.limits import (
     ADOPTED_MAX,
     DEAD_MAX,
@@ -19,6 +26,7 @@ from quorate.api_specs.limits import (
 )
 from quorate.api_specs.messages import (
     Accept,
+    Announcement,
     Append,
     Batch,
     BatchReply,
@@ -166,3 +174,35 @@ def test_a_reply_to_the_first_of_what_is_sound_ends_before_what_was_not_answered
     ):
         reply = BatchReply("r1", "i", AT, 0, (given,) * answered)
         assert found.whole(reply).replies == expected
+
+
+ANNOUNCED = Announcement("c", "r2", "store", AT, born="b1")
+
+
+@pytest.mark.parametrize("change", [{}, {"replica": "r9"}, {"born": ""}, {"clock": ZERO}])
+def test_any_replica_but_itself_may_announce_its_store_also_one_that_is_no_member(
+    change: dict[str, Any],
+) -> None:
+    check_announcement(with_(ANNOUNCED, **change), "r1", ("r7",))
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"replica": "r1"}, "replica: must be the id of another replica"),
+        ({"replica": "R2"}, "replica: must be the id of another replica"),
+        ({"replica": ""}, "replica: must be the id of another replica"),
+        ({"replica": "r" * 17}, "replica: must be the id of another replica"),
+        ({"replica": "r7"}, "replica: it was a member before, and is none now: give a new replica another"),
+        ({"store": ""}, "announcement: id: must be 1 to"),
+        ({"store": "a\n"}, "announcement: .*printable ASCII"),
+        ({"born": "b" * (ID_CHARS_MAX + 1)}, "announcement: id: must be"),
+        ({"clock": "now"}, "announcement: 'now' is not a timestamp"),
+        ({"clock": INFINITY}, "announcement: .*can only bound a window"),
+    ],
+)
+def test_an_announcement_out_of_form_or_of_who_was_a_member_is_refused(
+    change: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(BadBatch, match=sentence):
+        check_announcement(with_(ANNOUNCED, **change), "r1", ("r7",))

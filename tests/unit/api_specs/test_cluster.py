@@ -3,8 +3,17 @@
 import msgspec
 import pytest
 
-from quorate.api_specs.cluster import BadCluster, ClusterDocument, ReplicaInfo, checked, from_json, parse
+from quorate.api_specs.cluster import (
+    BadCluster,
+    ClusterDocument,
+    ReplicaInfo,
+    checked,
+    from_json,
+    is_replica_id,
+    parse,
+)
 from quorate.api_specs.limits import REPLICAS_MAX, VOTES_MAX, Limits
+from quorate.client_sdk.protocol.configurations import joint
 
 REPLICAS = """
 [[replicas]]
@@ -228,3 +237,36 @@ def test_a_pattern_over_several_types_must_fit_them_all() -> None:
     with pytest.raises(BadCluster, match="has no event class 'Enq/Ok'"):
         parse(text)
     assert parse(GOOD + '[[choices]]\nobjects = "*"\ncollect = false').rule_of("register/r").collect is False
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("r1", True),
+        ("a", True),
+        ("a" * 16, True),
+        ("a" * 17, False),
+        ("", False),
+        ("R1", False),
+        ("r-1", False),
+        ("r1\n", False),
+        ("é1", False),
+        ("1", False),
+    ],
+)
+def test_a_replica_may_have_such_an_id(text: str, expected: bool) -> None:
+    """The same in a cluster file, and of one that is to become a member."""
+    assert is_replica_id(text) is expected
+    document = ClusterDocument("c", (ReplicaInfo(text, "http://127.0.0.1:1"),))
+    if expected:
+        assert list(checked(document).votes) == [text]
+    else:
+        with pytest.raises(BadCluster, match="use 1 to 16 lower-case letters and digits"):
+            checked(document)
+
+
+def test_the_stores_that_a_file_names_are_those_of_both_sides_while_it_changes() -> None:
+    old = ClusterDocument("c", (ReplicaInfo("r1", "http://r1", 1, "one"), ReplicaInfo("r2", "http://r2")))
+    new = ClusterDocument("c", (ReplicaInfo("r2", "http://r2"), ReplicaInfo("r3", "http://r3", 1, "three")))
+    assert new.stores == {"r2": "", "r3": "three"}
+    assert joint(old, new).stores == {"r1": "one", "r2": "", "r3": "three"}

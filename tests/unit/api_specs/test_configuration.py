@@ -6,7 +6,14 @@ import pytest
 from msgspec.structs import replace
 
 from quorate.adts.types.catalogue import CONFIGURATION
-from quorate.api_specs.cluster import ChoiceRule, ClockSettings, ClusterDocument, ReplicaInfo, checked
+from quorate.api_specs.cluster import (
+    BadCluster,
+    ChoiceRule,
+    ClockSettings,
+    ClusterDocument,
+    ReplicaInfo,
+    checked,
+)
 from quorate.api_specs.configuration import (
     CHARS_MAX,
     configuration_of,
@@ -14,6 +21,7 @@ from quorate.api_specs.configuration import (
     in_force,
     read_configuration,
     tolerated,
+    with_members,
 )
 from quorate.api_specs.limits import Limits
 from quorate.client_sdk.protocol.configurations import joint
@@ -194,6 +202,78 @@ def test_what_the_cluster_has_chosen_is_in_force_with_the_rest_of_the_file() -> 
     assert found.former == replace(file, choices=then.choices, replicas=found.replicas[:3])
     assert (found.clock, found.limits, found.types) == (file.clock, file.limits, file.types)
     assert in_force(then, then) == then
+
+
+def test_a_store_that_the_file_does_not_name_is_the_one_that_was_chosen() -> None:
+    file = document()
+    named = tuple(replace(each, store=f"store-of-{each.id}") for each in file.replicas)
+    chosen = replace(file, epoch=2, replicas=named)
+    assert in_force(file, chosen).stores == {id: f"store-of-{id}" for id in ("r1", "r2", "r3")}
+    replaced = replace(file, replicas=(replace(file.replicas[0], store="new"), *file.replicas[1:]))
+    assert in_force(replaced, chosen).stores["r1"] == "new", (
+        "the file has one that was made from others since"
+    )
+
+
+FIVE = document(votes=dict.fromkeys(("r1", "r2", "r3", "r4", "r5"), 1)).replicas
+
+
+@pytest.mark.parametrize("objects", ["queue/*", "queue/jobs", "register/*"])
+def test_a_rule_that_gives_majorities_gives_those_of_the_new_members(objects: str) -> None:
+    """As those that were written down with their numbers when the cluster was made."""
+    numbers = document().choice_of(objects).classes
+    rule = ChoiceRule(objects, dict(numbers), collect=False)
+    (found,) = with_members(document(rule), FIVE).choices
+    assert found == ChoiceRule(objects, collect=False)
+    grown = replace(document(rule), replicas=FIVE, choices=(found,))
+    assert grown.choice_of(objects).classes == replace(document(), replicas=FIVE).choice_of(objects).classes
+    shrunk = with_members(grown, FIVE[:1])
+    assert (
+        shrunk.choice_of(objects).classes == replace(document(), replicas=FIVE[:1]).choice_of(objects).classes
+    )
+
+
+def test_other_rules_stay_as_they_are_where_they_fit_the_new_members() -> None:
+    rules = (
+        ChoiceRule("queue/all", {"Enq/Ok": (0, 3), "Deq/Ok": (2, 3)}),
+        ChoiceRule("queue/*", {"Enq/Ok": (0, 2), "Deq/Ok": (2, 2)}),
+        ChoiceRule("register/*", reads="r1*r2 + r2*r3 + r1*r3"),
+    )
+    changed = with_members(document(*rules), FIVE[:4])
+    assert changed.choices == (rules[0], ChoiceRule("queue/*"), rules[2])
+    assert list(changed.votes) == ["r1", "r2", "r3", "r4"]
+
+
+@pytest.mark.parametrize(
+    ("rule", "members"),
+    [
+        (ChoiceRule("queue/*", EAGER), FIVE),
+        (ChoiceRule("queue/*", EAGER), FIVE[:2]),
+        (ChoiceRule("queue/*", reads="r1*r2 + r2*r3 + r1*r3"), FIVE[1:]),
+        (ChoiceRule("queue/*"), ()),
+    ],
+    ids=["no more overlap", "too few votes", "of who left", "nobody is left"],
+)
+def test_other_rules_that_do_not_fit_the_new_members_are_refused(
+    rule: ChoiceRule, members: tuple[ReplicaInfo, ...]
+) -> None:
+    with pytest.raises(BadCluster):
+        with_members(document(rule), members)
+
+
+def test_where_votes_stay_rules_stay_as_they_are_written() -> None:
+    rule = ChoiceRule("queue/*", dict(document().choice_of("queue/q").classes))
+    named = [replace(each, store="s") for each in document().replicas]
+    found = with_members(document(rule), named)
+    assert (found.choices, found.stores["r1"]) == ((rule,), "s")
+    heavier = [replace(named[0], votes=3), *named[1:]]
+    assert with_members(document(rule), heavier).choices == (ChoiceRule("queue/*"),)
+
+
+def test_the_members_of_a_cluster_that_changes_are_those_that_it_changes_to() -> None:
+    both = joint(document(), replace(document(), replicas=FIVE[:4]))
+    found = with_members(both, FIVE[1:4])
+    assert (found.former, list(found.votes)) == (None, ["r2", "r3", "r4"])
 
 
 @pytest.mark.parametrize(

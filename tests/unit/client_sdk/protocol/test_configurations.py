@@ -64,6 +64,15 @@ def test_an_id_is_a_member_once() -> None:
         joint(OLD, checked(replace(OLD, replicas=(*OLD.replicas[:1], moved))))
 
 
+def test_a_new_replica_is_not_where_another_member_is() -> None:
+    """Also where that one leaves: front ends of both configurations would take one for the other."""
+    r4 = ReplicaInfo("r4", "http://r2:1")
+    with pytest.raises(BadCluster, match="replica r4: at http://r2:1 is r2: start a new one elsewhere"):
+        joint(OLD, checked(replace(OLD, replicas=(OLD.replicas[0], r4, OLD.replicas[2]))))
+    elsewhere = replace(r4, url="http://r4:1")
+    assert "r4" in joint(OLD, checked(replace(OLD, replicas=(*OLD.replicas, elsewhere)))).votes
+
+
 @pytest.mark.parametrize(("by", "expected"), [({"r1"}, False), ({"r1", "r5"}, True)])
 def test_it_is_served_by_those_who_hold_every_quorum(by: set[str], expected: bool) -> None:
     assert is_served(NEW, by) is expected

@@ -11,16 +11,21 @@ import msgspec
 import pytest
 
 from quorate.api_specs.cluster import ClusterDocument, ReplicaInfo
+from quorate.api_specs.configuration import with_members
+from quorate.client_sdk.protocol.configurations import joint, settled, taken_back
 from quorate.replica.data_folder.identity import (
     DATABASE_FILE,
     IDENTITY_FILE,
+    Folder,
     FolderRefused,
     format_store,
     open_folder,
 )
+from quorate.replica.store.database import Database
 from quorate.replica.store.store import Store
 
 STORE = "0123456789abcdef"
+JOINS_AT = "http://127.0.0.1:7004"
 
 
 def cluster(store: str = "", name: str = "test") -> ClusterDocument:
@@ -176,4 +181,127 @@ def test_creation_that_was_cut_off_is_begun_again(tmp_path: Path) -> None:
     assert folder.database is not None
     assert Store(folder.database).use().objects == 0
     assert (tmp_path / IDENTITY_FILE).exists()
+    folder.abandon()
+
+
+def followed(path: Path, chosen: Callable[[Folder], ClusterDocument], *, has_voted: bool = True) -> str:
+    """r4 joins and comes to this configuration; the id of its store."""
+    folder = open_folder(path, cluster(), "r4", joins_at=JOINS_AT)
+    assert folder.database is not None
+    store = Store(folder.database)
+    (store.note_configuration if has_voted else store.follow_configuration)(chosen(folder))
+    store.commit()
+    folder.abandon()
+    return folder.identity.store
+
+
+def with_r4(store: str, url: str = JOINS_AT) -> ClusterDocument:
+    """Both are in force, of which the later one has r4."""
+    return joint(cluster(), with_members(cluster(), [*cluster().replicas, ReplicaInfo("r4", url, 1, store)]))
+
+
+def is_locked(path: Path) -> bool:
+    try:
+        open_folder(path, cluster(), "r4", joins_at=JOINS_AT).abandon()
+    except FolderRefused as refused:
+        return "in use by another process" in str(refused)
+    return False
+
+
+def test_one_that_joins_makes_a_folder_and_finds_it_again(tmp_path: Path) -> None:
+    folder = open_folder(tmp_path, cluster(), "r4", joins_at=JOINS_AT)
+    assert (folder.url, folder.is_new, folder.lost) == (JOINS_AT, True, None)
+    assert folder.why_no_member(folder.document) is None
+    folder.abandon()
+    again = open_folder(tmp_path, cluster(), "r4", joins_at="http://127.0.0.1:7005")
+    assert (again.identity, again.url, again.is_new) == (folder.identity, "http://127.0.0.1:7005", True)
+    again.abandon()
+
+
+@pytest.mark.parametrize("has_voted", [True, False])
+@pytest.mark.parametrize("joins_at", ["", "http://127.0.0.1:7005"])
+def test_one_that_has_become_a_member_starts_with_the_file_of_before(
+    tmp_path: Path, joins_at: str, *, has_voted: bool
+) -> None:
+    """Its place is the one that was chosen, whatever it is told."""
+    store = followed(tmp_path, lambda folder: settled(with_r4(folder.identity.store)), has_voted=has_voted)
+    folder = open_folder(tmp_path, cluster(), "r4", joins_at=joins_at)
+    assert (folder.identity.store, folder.url, folder.lost) == (store, JOINS_AT, None)
+    assert folder.is_new is not has_voted
+    assert (folder.document.number, list(folder.document.votes)) == (2, ["r1", "r2", "r4"])
+    folder.abandon()
+
+
+def test_who_is_no_member_and_does_not_join_has_no_folder_made(tmp_path: Path) -> None:
+    with pytest.raises(FolderRefused, match="has no replica 'r4': it has r1, r2"):
+        open_folder(tmp_path / "new", cluster(), "r4")
+    assert not (tmp_path / "new").exists()
+
+
+def test_who_joined_and_is_no_member_yet_does_not_start_without_its_place(tmp_path: Path) -> None:
+    open_folder(tmp_path, cluster(), "r4", joins_at=JOINS_AT).abandon()
+    with pytest.raises(FolderRefused, match="has no replica 'r4': it has r1, r2"):
+        open_folder(tmp_path, cluster(), "r4")
+    assert not is_locked(tmp_path)
+
+
+def test_a_folder_of_another_replica_is_none_to_join_with(tmp_path: Path) -> None:
+    start_and_stop(tmp_path, cluster())
+    with pytest.raises(FolderRefused, match="belongs to replica 'r1', not to 'r4'"):
+        open_folder(tmp_path, cluster(), "r4", joins_at=JOINS_AT)
+    with pytest.raises(FolderRefused, match="has no replica 'r4'"):
+        open_folder(tmp_path, cluster(), "r4")
+
+
+@pytest.mark.parametrize("joins_at", ["", JOINS_AT])
+@pytest.mark.parametrize(
+    ("chosen", "words"),
+    [
+        (lambda store: taken_back(with_r4(store)), "r4 is a member no more, as of configuration 2"),
+        (lambda _: settled(with_r4("another")), "r4 became a member with store another, and .* holds store"),
+    ],
+    ids=["removed", "another store"],
+)
+def test_who_must_never_vote_does_not_start(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    chosen: Callable[[str], ClusterDocument],
+    words: str,
+    joins_at: str,
+) -> None:
+    followed(tmp_path, lambda folder: chosen(folder.identity.store))
+    closed: list[Path] = []
+    close = Database.close
+
+    def noted(database: Database) -> None:
+        closed.append(database.path)
+        close(database)
+
+    monkeypatch.setattr(Database, "close", noted)
+    with pytest.raises(FolderRefused, match=words):
+        open_folder(tmp_path, cluster(), "r4", joins_at=joins_at)
+    assert closed == [tmp_path / DATABASE_FILE]
+    assert not is_locked(tmp_path)
+
+
+def test_from_a_replica_that_was_removed_is_copied_still(tmp_path: Path) -> None:
+    followed(tmp_path, lambda folder: taken_back(with_r4(folder.identity.store)))
+    folder = open_folder(tmp_path, cluster(), "r4", is_source=True)
+    assert folder.database is not None
+    folder.abandon()
+
+
+def test_what_speaks_against_a_member_is_of_the_configuration_that_is_asked_for(tmp_path: Path) -> None:
+    folder = open_folder(tmp_path, cluster(), "r4", joins_at=JOINS_AT)
+    both = with_r4(folder.identity.store)
+    for goes_on_to, words in (
+        (cluster(), None),
+        (both, None),
+        (with_r4(""), None),
+        (settled(both), None),
+        (taken_back(both), "is a member no more"),
+        (with_r4("another"), "must not vote"),
+    ):
+        why = folder.why_no_member(goes_on_to)
+        assert (why is None) if words is None else (words in (why or ""))
     folder.abandon()

@@ -7,14 +7,23 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from quorate.api_specs.cluster import ChoiceRule, ClusterDocument
+from quorate.api_specs.cluster import ChoiceRule, ClusterDocument, ReplicaInfo
+from quorate.api_specs.configuration import with_members
 from quorate.api_specs.messages import Announcement, Testimony
+from quorate.client_sdk.protocol.configurations import joint, settled, taken_back
 from quorate.replica.data_folder.identity import open_folder
+from quorate.replica.protocol.witness import Witness
 from quorate.replica.service.member import Member, OtherConfiguration, Starting, StoreLost
+from quorate.replica.store.group_commit import Overloaded
+from quorate.replica.store.peer_records import CANDIDATES_MAX
 from quorate.replica.store.store import StorageFailed
+from quorate.replica.upkeep import announcer as watch_module
 from quorate.replica.upkeep.announcer import Watch
+from quorate.timestamps.timestamp import ZERO
 from tests.support.asking import answer_of
-from tests.unit.replica.protocol.test_witness import DOCUMENT, WAIT_S, Direct, append
+from tests.unit.replica.protocol.test_witness import DOCUMENT, LATE, WAIT_S, Direct, append
+
+JOINS_AT = "http://127.0.0.1:7004"
 
 
 def new_member(path: Path, replica: str) -> Member:
@@ -27,12 +36,25 @@ class Fleet:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self.others = Direct(dict.fromkeys(("r1", "r2", "r3")))
+        self.others = Direct(dict.fromkeys(("r1", "r2", "r3", "r4")))
         self.tasks: dict[str, asyncio.Task[None]] = {}
 
     def start(self, replica: str, folder: str = "") -> Member:
-        made = self.others.members[replica] = new_member(self.root / (folder or replica), replica)
-        self.tasks[replica] = asyncio.create_task(Watch(made, self.others)._ask())
+        return self._watched(new_member(self.root / (folder or replica), replica))
+
+    def join(self) -> Member:
+        """r4, which is no member."""
+        return self._watched(Member(open_folder(self.root / "r4", DOCUMENT, "r4", joins_at=JOINS_AT)))
+
+    def _watched(self, made: Member) -> Member:
+        self.others.members[made.id] = made
+        self.tasks[made.id] = asyncio.create_task(Watch(made, self.others)._ask())
+        return made
+
+    async def serving(self) -> list[Member]:
+        """All three members, which vote."""
+        made = [self.start(each) for each in ("r1", "r2", "r3")]
+        await until(lambda: all(each.is_vouched_for for each in made))
         return made
 
     async def stop(self, replica: str) -> None:
@@ -197,3 +219,127 @@ async def test_the_first_vote_waits_for_room_to_note_the_configuration(
     await Watch(alone, Noting({}))._ask()
     assert alone.is_vouched_for
     alone.close()
+
+
+def with_r4(joiner: Member, *leaving: str, store: str = "") -> ClusterDocument:
+    """Both are in force: the members of before, and those with r4 and without these."""
+    r4 = ReplicaInfo("r4", JOINS_AT, store=store or joiner.folder.identity.store)
+    stay = [each for each in DOCUMENT.replicas if each.id not in leaving]
+    return joint(DOCUMENT, with_members(DOCUMENT, [*stay, r4]))
+
+
+async def settle(member: Member) -> None:
+    """What its watch has begun, as the first vote, has come to its end."""
+    for _ in range(2):
+        await member.run(lambda store: store.clock)
+
+
+def told(store: str, replica: str = "r4") -> Announcement:
+    return Announcement(DOCUMENT.hash, replica, store, LATE, born=f"born-{store}", is_new=True)
+
+
+async def test_a_store_that_is_no_member_may_be_made_anew_until_it_is_one(tmp_path: Path) -> None:
+    r1 = new_member(tmp_path / "r1", "r1")
+    for store in ("a", "b"):
+        heard = await r1.testify(told(store))
+        assert (heard.store, heard.born, heard.noted) == ("", "", True), "nothing speaks against it"
+        noted = await r1.run(lambda store: store.others.witness("r4"))
+        assert noted == Witness(store, ZERO, f"born-{store}")
+    assert await r1.run(lambda store: store.highest) == ZERO, "anybody could set the clock ahead"
+    admitted = [*DOCUMENT.replicas, ReplicaInfo("r4", JOINS_AT, store="b")]
+    await r1.configured.follow(joint(DOCUMENT, with_members(DOCUMENT, admitted)))
+    assert (await r1.testify(told("b"))).store == "b"
+    assert (await r1.testify(told("c"))).store == "b"
+    noted = await r1.run(lambda store: store.others.witness("r4"))
+    assert noted == Witness("b", LATE, "born-b"), "a member's store stays, and its time is noted"
+    await asyncio.to_thread(r1.close)
+
+
+async def test_so_many_replicas_that_are_no_members_are_noted_and_no_more(tmp_path: Path) -> None:
+    r1 = new_member(tmp_path / "r1", "r1")
+    for number in range(CANDIDATES_MAX):
+        await r1.testify(told("a", f"c{number}"))
+    with pytest.raises(Overloaded, match="no members"):
+        await r1.testify(told("a", "r4"))
+    assert (await r1.testify(told("b", "c3"))).noted
+    assert (await r1.testify(told("a", "r2"))).noted, "members have a place of their own"
+    await asyncio.to_thread(r1.close)
+
+
+async def test_a_joiner_that_all_have_noted_votes_as_soon_as_it_is_a_member_and_not_before(
+    fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = await fleet.serving()
+    monkeypatch.setattr(watch_module, "RETRY_S", 10 * WAIT_S)  # Nobody need ask again.
+    monkeypatch.setattr(watch_module, "ASK_S", 10 * WAIT_S)
+    r4 = fleet.join()
+    assert list(r4.awaited) == ["r1", "r2", "r3"]
+    await until(lambda: not r4.awaited)
+    for each in first:
+        noted = await each.run(lambda store: store.others.witness("r4"))
+        assert noted == Witness(r4.folder.identity.store, ZERO, r4.folder.identity.born)
+    await settle(r4)
+    assert (r4.trouble, r4.is_new, r4.is_member) == ("starting", True, False)
+    with pytest.raises(Starting, match="it is no member of the cluster yet, whose configuration 0"):
+        await answer_of(r4, [append(1_000_000)])
+    await r4.configured.follow(with_r4(r4))
+    await until(lambda: r4.is_vouched_for)
+    assert (r4.trouble, r4.is_new, r4.is_member) == (None, False, True)
+    await answer_of(r4, [append(1_000_000)])
+
+
+@pytest.mark.parametrize("leaves", [False, True])
+async def test_one_that_stays_keeps_a_joiner_from_voting_until_it_has_noted_it_and_one_that_leaves_does_not(
+    fleet: Fleet, *, leaves: bool
+) -> None:
+    """As one whose disk is lost, and that is replaced."""
+    await fleet.serving()
+    await fleet.stop("r3")
+    r4 = fleet.join()
+    await until(lambda: r4.awaited == {"r3": "down"})
+    asked = fleet.others.asked.count("r3")
+    await r4.configured.follow(with_r4(r4, *(["r3"] if leaves else [])))
+    await until(lambda: r4.is_vouched_for or fleet.others.asked.count("r3") > asked + 1)
+    await settle(r4)
+    assert r4.is_vouched_for is leaves
+    if not leaves:
+        with pytest.raises(Starting, match=r"not yet been done by r3 \(down\)"):
+            await answer_of(r4, [append(1_000_000)])
+        fleet.start("r3")
+        await until(lambda: r4.is_vouched_for)
+
+
+@pytest.mark.parametrize(
+    ("goes_on_to", "words"),
+    [
+        (lambda r4: with_r4(r4, store="another"), "became a member with store another"),
+        (lambda r4: taken_back(with_r4(r4)), "r4 is a member no more, as of configuration 2"),
+    ],
+    ids=["another store", "taken back"],
+)
+async def test_a_joiner_whose_place_another_store_has_or_nobody_any_more_never_votes_and_says_so(
+    fleet: Fleet, goes_on_to: Callable[[Member], ClusterDocument], words: str
+) -> None:
+    await fleet.serving()
+    r4 = fleet.join()
+    await until(lambda: not r4.awaited)
+    await r4.configured.follow(goes_on_to(r4))
+    assert r4.trouble == "other-configuration"
+    (reason,) = r4.why_not_ready()
+    assert words in reason
+    for asked in (fleet.tasks["r4"], answer_of(r4, [append(1_000_000)])):
+        with pytest.raises(OtherConfiguration, match=words):
+            await asked
+    assert not r4.is_vouched_for
+
+
+async def test_a_member_that_has_left_votes_no_more_and_says_so(fleet: Fleet) -> None:
+    r3 = (await fleet.serving())[2]
+    r4 = fleet.join()
+    both = with_r4(r4, "r3")
+    await r3.configured.follow(both)
+    await answer_of(r3, [append(1_000_000)])
+    await r3.configured.follow(settled(both))
+    assert r3.trouble == "other-configuration"
+    with pytest.raises(OtherConfiguration, match="r3 is a member no more, as of configuration 2"):
+        await answer_of(r3, [append(1_000_000)])

@@ -55,6 +55,13 @@ def test_what_a_witness_remembers(known: Witness | None, told: Announcement, rem
     assert seen(known, told) == remembered
 
 
+@pytest.mark.parametrize("known", [None, Witness("a", LATE, "1"), Witness("b", LATE, "1")])
+def test_of_a_store_that_is_no_member_the_last_word_is_remembered_and_no_time(known: Witness | None) -> None:
+    """It may be made anew, and whoever sends it may say any time."""
+    told = announcement("a", EARLY, "2", is_new=True)
+    assert seen(known, told, is_member=False) == Witness("a", ZERO, "2")
+
+
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(1, 9))))
 def test_a_witness_never_takes_back_what_it_saw(told: list[tuple[str, int]]) -> None:
     known: Witness | None = None

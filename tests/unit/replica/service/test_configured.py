@@ -11,12 +11,14 @@ from msgspec.structs import replace
 
 from quorate.adts.log import Entry, Value
 from quorate.api_specs.cluster import BadCluster, ChoiceRule, ClusterDocument, ReplicaInfo
+from quorate.api_specs.configuration import with_members
 from quorate.api_specs.limits import Limits
 from quorate.api_specs.messages import Append, Batch, Collect, Proposal, Reserve, Testimony
 from quorate.client_sdk.protocol.configurations import joint, settled
 from quorate.client_sdk.protocol.core.values import Unanswered
 from quorate.replica.data_folder.identity import open_folder
 from quorate.replica.protocol.log import Reservation
+from quorate.replica.protocol.witness import Witness
 from quorate.replica.service import configured as configured_module
 from quorate.replica.service.configured import WrongCluster
 from quorate.replica.service.member import Member
@@ -249,3 +251,32 @@ async def test_followers_hear_of_it_though_other_work_of_its_transaction_failed(
     with pytest.raises(StorageFailed):
         await member.configured.follow(BOTH)
     assert (member.document, heard) == (BOTH, [1])
+
+
+async def test_stores_of_members_are_remembered_and_of_a_new_one_the_store_that_it_became_a_member_with(
+    tmp_path: Path,
+) -> None:
+    """Of one that was a member before it is what was seen, though the file names another store: that one announces itself."""
+    replicas = tuple(ReplicaInfo(f"r{n}", f"http://127.0.0.1:700{n}", store=f"store{n}") for n in range(1, 6))
+    file = replace(FIRST, replicas=replicas[:3])
+    member = Member(
+        open_folder(tmp_path / "r1", replace(file, replicas=(FIRST.replicas[0], *replicas[1:3])), "r1")
+    )
+    stores = {"r2": "before", "r3": "store3", "r4": "store4", "r5": "made-anew", "r6": "store6"}
+    seen = {name: Witness(store, make(1, 0, "c")) for name, store in stores.items()}
+
+    def put(store: Store) -> None:
+        for name, each in seen.items():
+            store.others.put_witness(name, each)
+
+    async def remembered() -> dict[str, Witness | None]:
+        return {name: await member.run(lambda store: store.others.witness(name)) for name in seen}  # noqa: B023
+
+    await member.run(put)
+    first = member.document
+    both = joint(first, with_members(first, [*first.replicas[:2], *replicas[3:]]))
+    await member.configured.follow(both)
+    assert await remembered() == seen | {"r5": None, "r6": None}
+    await member.configured.follow(settled(both))
+    assert await remembered() == seen | {"r3": None, "r5": None, "r6": None}
+    await asyncio.to_thread(member.close)

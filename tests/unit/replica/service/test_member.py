@@ -3,18 +3,23 @@
 import asyncio
 from pathlib import Path
 
+import pytest
 from msgspec.structs import replace
 
 from quorate.adts.log import Entry, Value
-from quorate.api_specs.cluster import ReplicaInfo
-from quorate.api_specs.messages import Announcement, Append, Collect
+from quorate.api_specs.cluster import ChoiceRule, ClusterDocument, ReplicaInfo
+from quorate.api_specs.configuration import with_members
+from quorate.api_specs.messages import Announcement, Append, Batch, Collect
+from quorate.client_sdk.protocol.configurations import joint, settled
 from quorate.replica.data_folder.identity import open_folder
-from quorate.replica.service.member import Member
+from quorate.replica.service.configured import WrongCluster
+from quorate.replica.service.member import Member, Peer, Starting
 from quorate.timestamps.timestamp import ZERO, make
 from tests.support.asking import answer_of
 from tests.unit.replica.conftest import one_replica
 
 NOW_US = 1_700_000_000_000_000
+THREE = ClusterDocument("test", tuple(ReplicaInfo(f"r{n}", f"http://127.0.0.1:700{n}") for n in (1, 2, 3)))
 
 
 async def test_what_was_stored_while_clocks_were_ahead_is_told_though_nobody_asked_meanwhile(
@@ -43,4 +48,49 @@ async def test_what_another_store_holds_ahead_is_told_from_when_it_is_heard_of(t
     far = make(NOW_US + 60_000_000, 0, "a")
     await member.testify(Announcement(document.hash, "r2", "store", far))
     assert (await answer_of(member, [Collect("register/other")])).ahead == far
+    await asyncio.to_thread(member.close)
+
+
+async def test_members_that_come_and_go_change_whom_it_asks_where_and_what_it_knows_of_them(
+    tmp_path: Path,
+) -> None:
+    folder = open_folder(tmp_path / "r1", THREE, "r1")
+    member = Member(folder, endpoints={"r5": "http://127.0.0.1:9"})
+    lag = member.lags["r2"]
+    member.peers.update({"r2": Peer(True), "r3": Peer(True)})
+    come = [ReplicaInfo(f"r{n}", f"http://127.0.0.1:700{n}", store=str(n)) for n in (4, 5)]
+    both = joint(THREE, with_members(THREE, [*THREE.replicas[:2], *come]))
+    await member.configured.follow(both)
+    assert set(member.others) == member.lags.keys() == {"r2", "r3", "r4", "r5"}
+    assert member.peers == {"r2": Peer(True), "r3": Peer(True)}
+    assert (member.urls["r4"], member.urls["r5"]) == ("http://127.0.0.1:7004", "http://127.0.0.1:9")
+    await member.configured.follow(settled(both))
+    assert set(member.others) == member.lags.keys() == {"r2", "r4", "r5"}
+    assert member.peers == {"r2": Peer(True)}
+    assert member.lags["r2"] is lag, "what is known of who stays stays"
+    assert "r3" not in member.urls
+    await asyncio.to_thread(member.close)
+
+
+@pytest.mark.parametrize("way", ["answer", "post"])
+async def test_who_takes_it_for_a_member_is_told_of_a_later_configuration_and_others_that_it_is_none(
+    tmp_path: Path, way: str
+) -> None:
+    """One that goes by the first configuration may have been asleep for long: where it was told so, this one has become a member, or was."""
+    member = Member(open_folder(tmp_path / "r4", THREE, "r4", joins_at="http://127.0.0.1:7004"))
+    both = joint(THREE, replace(THREE, choices=(ChoiceRule("queue/*", collect=False),)))
+    await member.configured.follow(both)
+
+    async def ask(document: ClusterDocument) -> None:
+        batch = Batch(document.hash, (Collect("register/x"),))
+        if way == "answer":
+            await member.answer(batch)
+        else:
+            member.post(batch, lambda *_: None, lambda: True)
+
+    with pytest.raises(WrongCluster) as refused:
+        await ask(THREE)
+    assert refused.value.epoch == 1
+    with pytest.raises(Starting, match="no member of the cluster yet, whose configuration 1 it knows"):
+        await ask(both)
     await asyncio.to_thread(member.close)

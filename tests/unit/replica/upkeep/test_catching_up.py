@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from quorate.adts.log import Entry, Summary, Value
 from quorate.api_specs.cluster import ChoiceRule, ClusterDocument, ReplicaInfo
+from quorate.api_specs.configuration import with_members
 from quorate.api_specs.limits import Capacity
 from quorate.api_specs.messages import (
     Append,
@@ -25,7 +26,7 @@ from quorate.api_specs.messages import (
     Collect,
     Commit,
 )
-from quorate.client_sdk.protocol.configurations import joint
+from quorate.client_sdk.protocol.configurations import joint, settled
 from quorate.client_sdk.protocol.core.values import Done, Failed, Outcome, ReadRepair, Unanswered
 from quorate.replica.data_folder.identity import open_folder
 from quorate.replica.protocol import catch_up
@@ -566,3 +567,81 @@ async def test_what_was_asked_for_in_an_earlier_configuration_is_not_taken_in(me
     with pytest.raises(Silent):
         await following._pass("r2")
     assert (await members[0].configured.holding("", 9)).objects == ()
+
+
+R3 = ReplicaInfo("r3", "http://127.0.0.1:3", store="third")
+REPLACED = joint(DOCUMENT, with_members(DOCUMENT, [DOCUMENT.replicas[0], R3]))
+"""r2 leaves, and r3 comes."""
+
+
+def tasks() -> set[str]:
+    return {task.get_name() for task in asyncio.all_tasks()}
+
+
+async def test_a_new_member_is_followed_from_when_it_comes_and_one_that_left_no_more(
+    members: list[Member], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, there = members
+    monkeypatch.setattr(catching_up, "PASS_S", 0.01)
+    asked: list[str] = []
+
+    class Named(To):
+        async def exchange(self, replica: str, batch: Batch, timeout_s: float) -> BatchReply | Unanswered:
+            asked.append(replica)
+            return await super().exchange(replica, batch, timeout_s)
+
+    following = CatchingUp(here, Named(there), NOBODY)
+    following.start()
+    try:
+        await until(lambda: len(asked) > 3)
+        assert set(asked) == {"r2"}
+        await here.configured.follow(REPLACED)
+        await until(lambda: here.lags["r3"].changes == 0)
+        assert {"quorate-catch-up-r2", "quorate-catch-up-r3"} <= tasks(), "r2 is a member still"
+        await here.configured.follow(settled(REPLACED))
+        await until(lambda: "quorate-catch-up-r2" not in tasks())
+        asked.clear()
+        await until(lambda: len(asked) > 3)
+        assert set(asked) == {"r3"}
+    finally:
+        await following.stop()
+
+
+async def test_each_is_followed_once_however_often_the_configuration_changes(members: list[Member]) -> None:
+    following = CatchingUp(members[0], To(members[1]), NOBODY)
+    following.start()
+    try:
+        await members[0].configured.follow(REPLACED)
+        names = [task.get_name() for task in asyncio.all_tasks()]
+        assert sorted(each for each in names if each.startswith("quorate-catch-up")) == [
+            "quorate-catch-up-r2",
+            "quorate-catch-up-r3",
+        ]
+    finally:
+        await following.stop()
+
+
+async def test_after_it_was_stopped_nothing_is_begun(members: list[Member]) -> None:
+    following = CatchingUp(members[0], To(members[1]), NOBODY)
+    following.start()
+    await following.stop()
+    await members[0].configured.follow(REPLACED)
+    assert not {each for each in tasks() if each.startswith("quorate-catch-up")}
+
+
+async def test_a_pass_at_a_replica_that_leaves_in_the_middle_of_it_ends(
+    members: list[Member], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, there = members
+    following = CatchingUp(here, To(there), NOBODY)
+    for _ in range(2):
+        await following._pass("r2")
+    keep = following._keep
+
+    def leaves(store: Store, other: str) -> None:
+        keep(store, other)
+        del here.lags[other]
+
+    monkeypatch.setattr(following, "_keep", leaves)
+    with pytest.raises(Silent):
+        await following._pass("r2")
