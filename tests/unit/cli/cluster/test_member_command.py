@@ -140,8 +140,10 @@ def place(monkeypatch: pytest.MonkeyPatch) -> Place:
     return Place(monkeypatch)
 
 
-def says(replica: str = "r4", store: str = "s4", cluster: str = "c") -> Mapping[str, str]:
-    return {"replica": replica, "store": store, "cluster": cluster}
+def says(
+    replica: str = "r4", store: str = "s4", cluster: str = "c", hash: str = THREE.hash, epoch: int = 0
+) -> Mapping[str, Any]:
+    return {"replica": replica, "store": store, "cluster": cluster, "hash": hash, "epoch": epoch}
 
 
 BOTH = joint(THREE, changed(THREE, [R4], ["r3"]))
@@ -178,6 +180,14 @@ def test_a_replica_that_joins_says_itself_who_it_is(
         (settled(BOTH), says(), ANY, Usage, "is r4, which is a member already"),
         (BOTH, says("r3", "s3"), ANY, Usage, "is r3, which is a member already"),
         (BOTH, says(store="other"), ANY, Usage, "is r4, which is a member already"),
+        (THREE, says(hash="another"), ANY, Usage, "goes by another cluster file, or is of another cluster"),
+        (
+            THREE,
+            says(hash="later", epoch=4),
+            ANY,
+            Usage,
+            "goes by another cluster file, or is of another cluster",
+        ),
         (THREE, says("r5"), R4, Usage, "is r5 with store s4, and the file says r4 s4: correct it"),
         (THREE, says(store="other"), R4, Usage, "is r4 with store other, and the file says r4 s4: correct"),
     ],

@@ -280,7 +280,7 @@ async def test_a_joiner_that_all_have_noted_votes_as_soon_as_it_is_a_member_and_
         assert noted == Witness(r4.folder.identity.store, ZERO, r4.folder.identity.born)
     await settle(r4)
     assert (r4.trouble, r4.is_new, r4.is_member) == ("starting", True, False)
-    with pytest.raises(Starting, match="it is no member of the cluster yet, whose configuration 0"):
+    with pytest.raises(Starting, match="it is no member yet, in configuration 0"):
         await answer_of(r4, [append(1_000_000)])
     await r4.configured.follow(with_r4(r4))
     await until(lambda: r4.is_vouched_for)
