@@ -97,7 +97,6 @@ def make_replacement(
     when a folder is missing, for a replica left out may hold the only other copy. Among `others` may be a folder of the
     replica itself, restored from a backup: it brings back what its lost store alone had held.
     """
-    _refuse_missing(old, replica_id, others)
     with ExitStack() as stack:
         opened = {
             other: open_source(stack, old, other, path, may_be_restored=other == replica_id)

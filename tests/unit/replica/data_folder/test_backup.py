@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from quorate.adts.log import Entry, Value
-from quorate.api_specs.cluster import ChoiceRule, ClusterDocument, parse
+from quorate.api_specs.cluster import ChoiceRule, ClusterDocument, ReplicaInfo, parse
 from quorate.api_specs.messages import Append, Request
 from quorate.replica.data_folder.backup import (
     MANIFEST_FILE,
@@ -363,6 +363,17 @@ def test_copy_ends_when_it_is_told_to(tmp_path: Path) -> None:
     with pytest.raises(CopyStopped):
         copy_database(tmp_path / "s.sqlite3", tmp_path / "copy", lambda: next(answers))
     opened.close()
+
+
+def test_backups_of_other_members_than_the_file_names_are_not_restored(data: Path, tmp_path: Path) -> None:
+    r4 = ReplicaInfo("r4", "http://r4:1")
+    later = replace(document(), epoch=2, replicas=(*document().replicas, r4))
+    go_on(data / "r2", document(), "r2", later)
+    backups = {id: back_up(data, id, tmp_path / id) for id in IDS}
+    with pytest.raises(
+        BackupRefused, match=r"had members r1, r2, r3, r4 then \(configuration 2\), and the cluster"
+    ):
+        restore_cluster(document(), backups, tmp_path / "all")
 
 
 def test_backups_keep_to_the_configuration_that_was_in_force(data: Path, tmp_path: Path) -> None:

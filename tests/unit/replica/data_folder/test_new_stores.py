@@ -343,3 +343,41 @@ async def test_a_member_that_has_left_votes_no_more_and_says_so(fleet: Fleet) ->
     assert r3.trouble == "other-configuration"
     with pytest.raises(OtherConfiguration, match="r3 is a member no more, as of configuration 2"):
         await answer_of(r3, [append(1_000_000)])
+
+
+async def test_a_joiner_is_noted_anew_in_each_configuration_that_it_is_no_member_of(fleet: Fleet) -> None:
+    """Members forget the stores of others when they go on."""
+    first = await fleet.serving()
+    r4 = fleet.join()
+    await until(lambda: not r4.awaited)
+    changed = joint(DOCUMENT, replace(DOCUMENT, choices=(ChoiceRule("queue/*", collect=False),)))
+    for each in first:
+        await each.configured.follow(changed)
+        assert await each.run(lambda store: store.others.witness("r4")) is None
+    await r4.configured.follow(changed)
+    assert list(r4.awaited) == ["r1", "r2", "r3"]
+    await until(lambda: not r4.awaited)
+    for each in first:
+        assert await each.run(lambda store: store.others.witness("r4")) is not None
+
+
+async def test_joiners_that_come_together_need_not_note_each_other(fleet: Fleet) -> None:
+    """One of them may have ended meanwhile, and with both in force nobody could go back."""
+    await fleet.serving()
+    r4 = fleet.join()
+    await until(lambda: not r4.awaited)
+    r5 = ReplicaInfo("r5", "http://127.0.0.1:7005", store="of-r5")
+    together = with_members(DOCUMENT, [*with_r4(r4).replicas, r5])
+    fleet.others.members["r5"] = None
+    await r4.configured.follow(joint(DOCUMENT, together))
+    await until(lambda: r4.is_vouched_for)
+
+
+async def test_the_first_vote_is_noted_while_no_configuration_is_gone_on_to(fleet: Fleet) -> None:
+    """Else what is noted could be the one before, and the store would be there after a restart."""
+    r1 = (await fleet.serving())[0]
+    async with r1.configured.turn:
+        admitted = asyncio.create_task(r1.admit())
+        await settle(r1)
+        assert not admitted.done()
+    await admitted

@@ -1,6 +1,7 @@
 """A replica that lost its disk gets a new store from all the others: nothing that a final quorum stored is missing."""
 
 import json
+import re
 import resource
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,7 +11,8 @@ import pytest
 from msgspec.structs import replace
 
 from quorate.adts.log import Entry, Summary, Value
-from quorate.api_specs.cluster import ChoiceRule, ClusterDocument, parse
+from quorate.api_specs.cluster import ChoiceRule, ClusterDocument, ReplicaInfo, parse
+from quorate.api_specs.configuration import with_members
 from quorate.api_specs.messages import Accept, Append, Commit, Proposal, Request, Reserve
 from quorate.client_sdk.protocol.configurations import joint, settled
 from quorate.replica.data_folder.identity import FolderRefused, format_store, open_folder
@@ -292,6 +294,26 @@ def test_a_new_store_is_in_the_latest_configuration_that_another_one_notes(three
     assert opened.document.replicas == new.replicas, "it has the file's names of stores"
     assert (opened.is_new, opened.lost) == (False, None)
     opened.abandon()
+
+
+@pytest.mark.parametrize(
+    ("members", "words"),
+    [
+        (["r1", "r2", "r3", "r4"], "r4 is missing (configuration 2, with members r1, r2, r3, r4)"),
+        (["r2", "r3"], "r1 is no member of configuration 2, with members r2, r3: leave it out"),
+    ],
+)
+def test_members_are_those_that_the_stores_know_of_and_not_those_of_the_file(
+    three: Path, members: list[str], words: str
+) -> None:
+    """What was acknowledged by new members alone is in no folder of the first ones; and one that has left holds what was forgotten since."""
+    known = [*document().replicas, ReplicaInfo("r4", "http://r4:1")]
+    wanted = with_members(document(), [each for each in known if each.id in members])
+    go_on(three / "r2", document(), "r2", settled(joint(document(), wanted)))
+    new = with_store(document(), "r3", "another")
+    with pytest.raises(FolderRefused, match=re.escape(words)):
+        make_replacement(document(), new, "r3", three / "new", {"r1": three / "r1", "r2": three / "r2"})
+    assert not (three / "new").exists()
 
 
 def test_what_is_lost_is_told_by_the_configuration_in_force(three: Path) -> None:
