@@ -68,7 +68,7 @@ def _lack(quorum: Quorum, voting: Collection[str]) -> tuple[int, str]:
     """How much it needs, and in words what of that is there."""
     if not isinstance(quorum, VoteCount):
         return 1, f"no quorum among {', '.join(sorted(voting)) or 'none'}"
-    held = sum(quorum.votes[name] for name in voting)
+    held = sum(quorum.votes.get(name, 0) for name in voting)
     if set(quorum.votes.values()) > {1}:
         return quorum.needed, f"{held} of {quorum.needed} needed votes answer"
     return quorum.needed, f"{held} of {quorum.needed} needed replicas {'answers' if held == 1 else 'answer'}"

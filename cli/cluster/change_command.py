@@ -4,6 +4,7 @@ Owns the words: what becomes more and less available, and how far the change has
 """
 
 import asyncio
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -19,7 +20,7 @@ from ...api_specs.configuration import configuration_of, difference, tolerated
 from ...client_sdk.api.connect import Recipe
 from ...client_sdk.errors import QuorateError
 from ...client_sdk.protocol.configurations import joint
-from ...client_sdk.protocol.core.values import Carry, CompareAndSet, Done, Outcome
+from ...client_sdk.protocol.core.values import Carry, CompareAndSet, Done, Failed, Outcome
 from ...client_sdk.protocol.reconfiguration import (
     Ask,
     CarryAll,
@@ -28,6 +29,7 @@ from ...client_sdk.protocol.reconfiguration import (
     Steps,
     Tell,
     Todo,
+    Wait,
     Wanted,
     is_like,
     take_back,
@@ -43,6 +45,8 @@ from .probe import NoAnswer, get
 from .status import cluster_document
 
 DEADLINE_S: Final = 900.0
+TOLD_S: Final = 2.0
+"""Between two lines that say what is waited for."""
 TOLD_EVERY: Final = 1000
 """Objects copied."""
 _GO_ON: Final = "repeat the command to go on, or take it back with `quorate change --abort`"
@@ -103,7 +107,7 @@ def change(
         now = cluster_document(cluster)
         wanted = with_stores(read_document(new), now)
         if found := difference(configuration_of(now), configuration_of(wanted)):
-            say(f"Rules and votes: {found.replace(' then', ' before')}.")
+            say(f"Members, votes and rules: {found.replace(' then', ' before')}.")
         carry_out(cluster, now, lambda _: wanted, dry_run=dry_run, deadline_s=deadline_s, as_json=as_json)
         return
     if dry_run:
@@ -165,11 +169,11 @@ def joining(now: ClusterDocument, url: str, as_given: ReplicaInfo) -> ReplicaInf
         id, store, cluster = str(told["replica"]), str(told["store"]), told["cluster"]
     except (NoAnswer, KeyError, TypeError) as error:
         raise Failure(
-            f"{url} does not tell which replica it is: {error}. Start it: quorate serve --cluster FILE --id ID --data DIR --join {url}."
+            f"{url} does not tell which replica it is: {error}. A new one is started by: quorate serve --cluster FILE --id ID --data DIR --join {url}"
         ) from None
     if cluster != now.name:
         raise Usage(f"{url} is a replica of cluster {cluster!r}, and this is {now.name!r}.")
-    if told.get("epoch", 0) >= now.number and told.get("hash") != now.hash and id not in now.votes:
+    if told.get("epoch", 0) >= now.number and told.get("hash") != now.hash:
         raise Usage(
             f"{url} goes by another cluster file, or is of another cluster of that name: start it with this one's file."
         )
@@ -177,13 +181,18 @@ def joining(now: ClusterDocument, url: str, as_given: ReplicaInfo) -> ReplicaInf
         raise Usage(
             f"{url} is {id}, which was a member before: start it with another id, and an empty folder."
         )
-    known = next((each for each in now.replicas if each.id == id), None)
-    is_other = known is not None and (known.url, known.store) != (url, store)
-    if is_other or id in (now.former or now).votes:
-        raise Usage(f"{url} is {id}, which is a member already: start the new one with an id of its own.")
+    if (place := told.get("url", url)) != url:
+        raise Usage(f"{url} is {id}, which others reach at {place}, as it was started: give that URL.")
     if as_given.id not in ("", id) or as_given.store not in ("", store):
         raise Usage(
             f"{url} is {id} with store {store}, and the file says {as_given.id} {as_given.store}: correct it."
+        )
+    known = next((each for each in now.replicas if each.id == id), None)
+    if known is not None and (known.url, known.store) == (url, store):
+        return known
+    if known is not None or id in now.votes:
+        raise Usage(
+            f"{id} is a member already, at {now.urls[id]} with store {now.stores[id]}, and {url} has store {store}: start the new one with an id of its own."
         )
     return replace(as_given, id=id, url=url, store=store)
 
@@ -193,7 +202,7 @@ def _check(now: ClusterDocument, wanted: ClusterDocument) -> None:
         raise Usage(
             f"The file is of cluster {wanted.name!r}, and this one is {now.name!r}: name its own file."
         )
-    unnamed = [id for id, store in now.stores.items() if not store]
+    unnamed = [id for id in wanted.own_votes if id in now.stores and not now.stores[id]]
     if wanted.own_votes.keys() != now.own_votes.keys() and unnamed:
         raise Usage(
             f"The cluster file names no store of {', '.join(unnamed)}: an empty folder could vote in its place, and knows no other members. Write "
@@ -276,16 +285,19 @@ def _steps(want: Wanted, at: ClusterDocument) -> Steps:
     return steps_to(at, want)
 
 
-def _lacking(told: Mapping[str, Holding]) -> str:
+def _lacking(told: Mapping[str, Holding], wanted: ClusterDocument) -> str:
     """Why a change does not begin, by what members of it answer."""
-    waiting = {name: each.awaits for name, each in told.items() if each.awaits}
-    words = f"only {', '.join(told) or 'nobody'} answered"
-    if waiting:
-        noted = [f"{name} before {', '.join(others)} noted its store" for name, others in waiting.items()]
-        words += f", and {'; '.join(noted)}"
-    elif len({each.cluster for each in told.values()}) > 1:
-        words += ", from different configurations, or clusters"
-    return words
+    silent = [name for name in wanted.votes if name not in told]
+    unknown = {name: [each for each in told[name].awaits if each in wanted.votes] for name in told}
+    found = [f"{', '.join(silent)} did not answer"] if silent else []
+    found += [
+        f"{name} has not been heard by {', '.join(others)}, so that it could not vote (its log says why; start those that are down, or replace them)"
+        for name, others in unknown.items()
+        if others
+    ]
+    if not found and len({each.cluster for each in told.values()}) > 1:
+        found = ["they are in different configurations, or clusters"]
+    return "; ".join(found) or "too few answered"
 
 
 class Progress:
@@ -299,17 +311,24 @@ class Progress:
         """Replicas that did not go on to the configuration that was told last."""
         self.has_begun = False
         """Whether both may be in force."""
+        self._said_s, self._said = time.monotonic(), ""
         self._epoch = 0
         self._objects = self._done = 0
         self._keys = 0
 
     def hear(self, todo: Todo, told: Any) -> None:
-        """A step was done, and this came of it."""
+        """A step was done, and this came of it. What it waits for is said, where that is long, or another thing than before."""
+        self._hear(todo, told)
+        if isinstance(todo, Wait) and self.waits != self._said and time.monotonic() > self._said_s + TOLD_S:
+            self._said_s, self._said = time.monotonic(), self.waits
+            say(f"Waiting: {self.waits}.")
+
+    def _hear(self, todo: Todo, told: Any) -> None:
         match todo:
             case Tell(document=document, to=None):
                 self._told(document, told)
             case Ask(document=document) if document.former is None:
-                self.waits = _lacking(told)
+                self.waits = _lacking(told, document)
             case Ask(names=True):
                 self._objects = len({name for each in told.values() for name in each.objects})
                 say(f"{self._objects} object{'s' * (self._objects != 1)} to copy.")
@@ -318,7 +337,7 @@ class Progress:
             case CarryAll(operations=operations):
                 self._carried(operations, told)
             case Perform(operation=CompareAndSet()):
-                self.has_begun = True
+                self.has_begun |= not (isinstance(told, Failed) and told.definite)
 
     def _told(self, document: ClusterDocument, told: dict[str, int]) -> None:
         self.has_begun |= document.former is not None

@@ -30,8 +30,8 @@ _HOST_AND_PORT: Final = re.compile(r"([A-Za-z0-9.-]+|\[[0-9a-fA-F:]+\]):[0-9]{1,
 _HEAD = """\
 # A Quorate cluster. Every replica and every front end reads this document. Two that hold different
 # versions of it refuse each other, for their quorums need not meet: change it everywhere, or nowhere.
-# Once a replica has voted it refuses other replicas, votes and quorum choices here. Votes and quorum choices change while
-# it runs: `quorate change`.
+# Once a replica has voted it refuses other replicas, votes and quorum choices here. These change while it runs:
+# `quorate member`, `quorate change`.
 """
 
 _CHOICES = """

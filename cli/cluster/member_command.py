@@ -23,7 +23,7 @@ from ..options import ClusterOption
 from ..output import AsJson, answer, console, reported, say
 from .change_command import DEADLINE_S, ChangeDeadlineOption, DryRunOption, carry_out, joining
 from .document import DEFAULT_NAME
-from .status import CatchUp, Found, ask_all, cluster_document
+from .status import CatchUp, Found, ask_all, cluster_document, told_document
 
 member_app = typer.Typer(cls=Group, help="The members of a running cluster.", no_args_is_help=True)
 
@@ -56,7 +56,7 @@ class MemberFound(Struct, frozen=True):
 @reported
 def list_members(cluster: ClusterOption = DEFAULT_NAME, as_json: AsJson = False) -> None:
     """Who is a member, with how many votes, and how far each is behind the others."""
-    document = cluster_document(cluster)
+    document = told_document(cluster)
     members = [_member(document, each) for each in ask_all(document)]
     if as_json:
         told = {"epoch": document.number, "is_changing": document.former is not None}
@@ -74,7 +74,8 @@ def list_members(cluster: ClusterOption = DEFAULT_NAME, as_json: AsJson = False)
         if each.trouble:
             console().print(f"{each.id}: {escape(each.trouble)}.")
     changing = "" if document.former is None else "; the cluster changes to it from the one before"
-    console().print(f"Configuration {document.number}{changing}.")
+    removed = f" Removed: {', '.join(document.former_members)}." if document.former_members else ""
+    console().print(f"Configuration {document.number}{changing}.{removed}")
 
 
 def _member(document: ClusterDocument, found: Found) -> MemberFound:
@@ -150,6 +151,8 @@ def replace_member(
     now = cluster_document(cluster)
     _check_known(now, [id])
     new = _joining(now, [url], now.votes.get(id, 1))
+    if new[0].id in now.own_votes and id in now.own_votes:
+        raise Usage(f"{new[0].id} is a member already: start a new replica with an id of its own.")
     _carry_out(cluster, now, new=new, leaving=[id], dry_run=dry_run, deadline_s=deadline_s, as_json=as_json)
 
 
@@ -168,7 +171,7 @@ def set_votes(
     _check_known(now, [id])
     known = next((each for each in now.replicas if each.id == id), None)
     if known is None:
-        raise Usage(f"{id} is about to leave: the members are to be {', '.join(now.own_votes)}.")
+        raise Usage(f"{id} is about to leave, or has left: the members are {', '.join(now.own_votes)}.")
     _carry_out(
         cluster,
         now,
@@ -218,8 +221,6 @@ def _check_known(document: ClusterDocument, ids: Collection[str]) -> None:
     for id in ids:
         if id not in known:
             raise Usage(f"The cluster has no member {id!r}: they are {', '.join(document.own_votes)}.")
-        if id in document.former_members:
-            raise Usage(f"{id} is a member no more: they are {', '.join(document.own_votes)}.")
 
 
 def _joining(now: ClusterDocument, urls: Collection[str], votes: int) -> list[ReplicaInfo]:

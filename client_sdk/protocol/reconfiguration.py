@@ -76,12 +76,13 @@ class Holding(Struct, frozen=True):
     awaits: tuple[str, ...] = ()
     cluster: str = ""
     store: str = ""
+    has_voted: bool = False
 
     def is_joining(self, at: ClusterDocument, wanted: ClusterDocument, replica: str) -> bool:
-        """Whether it can become a member, as the one that is wanted under this id: it has joined this cluster, no other one of the same name, with the
-        store that is named, which all others that stay have noted."""
+        """Whether it can become a member, as the one that is wanted under this id: it has joined this cluster, with the store that is named, which never
+        voted in another one, and which all others that stay have noted."""
         is_here = self.cluster == at.hash and wanted.stores[replica] in ("", self.store)
-        return is_here and not wanted.votes.keys() & self.awaits
+        return is_here and not self.has_voted and not wanted.votes.keys() & self.awaits
 
 
 class _Chosen(NamedTuple):

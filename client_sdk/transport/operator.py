@@ -63,6 +63,7 @@ class _Page(Struct, frozen=True):
     replica: str = ""
     cluster: str = ""
     store: str = ""
+    voted: bool = False
 
 
 _Told = TypeVar("_Told", _InConfiguration, _Page)
@@ -179,7 +180,9 @@ class Operator:
             epoch = page.epoch
             objects += page.objects
             if not (page.more and page.objects and names):
-                return Holding(page.epoch, tuple(objects), page.keys, page.awaits, page.cluster, page.store)
+                return Holding(
+                    page.epoch, tuple(objects), page.keys, page.awaits, page.cluster, page.store, page.voted
+                )
 
 
 def _told(

@@ -60,6 +60,7 @@ class Holdings(InConfiguration):
 
     cluster: str = Field(description="The hash of that configuration", examples=["3f8a0c52b1d94e67"])
     store: str = Field(description="The id of its store", examples=["d41c7b0a9e6f3852"])
+    voted: bool = Field(description="Whether that has ever voted", examples=[True])
     objects: list[str] = Field(examples=[["queue/jobs", "register/leader"]])
     more: bool = Field(examples=[False])
     keys: int = Field(examples=[0])
@@ -168,6 +169,7 @@ async def get_holdings(
         **held._asdict(),
         "replica": member.id,
         "store": member.folder.identity.store,
+        "voted": not member.is_new,
         "awaits": [] if member.is_vouched_for else list(member.awaited),
     }
 

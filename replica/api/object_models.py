@@ -235,6 +235,7 @@ class ReplicaStatus(BaseModel):
         description="Which configuration of the cluster it is in, counted from 0", examples=[0]
     )
     replica: str = Field(description="Its id in the cluster file", examples=["r1"])
+    url: str = Field(description="Where others reach it", examples=["http://127.0.0.1:8001"])
     store: str = Field(description="The identity of its store", examples=["d41c7b0a9e6f3852"])
     incarnation: str = Field(description="Another one after each start", examples=["9b2e61f7c0a35d84"])
     now_us: int = Field(

@@ -374,8 +374,9 @@ def _opened(
 def _lost(path: Path, identity: Identity) -> str:
     return (
         f"replica {identity.replica} has voted before, from store {identity.store}, and {path} does not hold that "
-        "store: its promises are forgotten, so it does not vote. Put the folder back, complete and not from a backup, "
-        "or stop all replicas and make a new store from the others' with `quorate replace`"
+        "store: its promises are forgotten, so it does not vote. Put the folder back, complete and not from a backup, or put a new replica with another "
+        "id in its place while the others serve (`quorate member replace`). Only where that does not end, stop all replicas and make a new store from "
+        "the others' with `quorate replace`"
     )
 
 

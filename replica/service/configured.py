@@ -51,7 +51,13 @@ class Runner(Protocol):
 class Configured:
     """The configuration of one replica, which is in that of `document` at first."""
 
-    def __init__(self, document: ClusterDocument, run: Runner) -> None:
+    def __init__(
+        self,
+        document: ClusterDocument,
+        run: Runner,
+        check: Callable[[ClusterDocument], None] = lambda _: None,
+    ) -> None:
+        """`check` raises BadCluster for a configuration that is not for this replica."""
         self.document = document
         """The cluster's, with the configuration that the replica is in."""
         self.keeps_events: Final = lru_cache(NAMES_CACHED)(
@@ -71,6 +77,7 @@ class Configured:
         self._told = document.number
         """Which one followers heard of last."""
         self._run: Final = run
+        self._check: Final = check
         self.turn: Final = asyncio.Lock()
         """Held while it goes on: what is on disk is ahead of this document then."""
         self._keys_before = frozenset[bytes]()
@@ -96,6 +103,7 @@ class Configured:
         """The cluster has chosen this configuration, or a later one. Where it is later than the replica's, that is in it from now on, durably.
         Raises BadCluster, and as `Member.run` does."""
         check_same_cluster(self.document, told)
+        self._check(told)
         # Whoever told it may go away in the middle.
         await asyncio.shield(asyncio.ensure_future(self._follow(in_force(self.document, told))))
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeVar
 from msgspec import Struct
 
 from ...adts.types.catalogue import adt_of
-from ...api_specs.cluster import ClusterDocument
+from ...api_specs.cluster import BadCluster, ClusterDocument
 from ...api_specs.limits import Capacity
 from ...api_specs.messages import (
     Announcement,
@@ -117,7 +117,7 @@ class Member:
         capacity: Capacity = Capacity(),  # noqa: B008 - it cannot change
     ) -> None:
         self.capacity: Final = capacity
-        self.configured: Final = Configured(folder.document, self.run)
+        self.configured: Final = Configured(folder.document, self.run, self._check_told)
         """In which configuration it is."""
         document = folder.document
         self.id: Final = folder.identity.replica
@@ -168,6 +168,11 @@ class Member:
     def urls(self) -> dict[str, str]:
         """Where it finds each replica."""
         return self.document.urls | self._endpoints
+
+    def _check_told(self, told: ClusterDocument) -> None:
+        """Raises BadCluster for a configuration that never knew this replica, which has voted elsewhere: two clusters may have one name."""
+        if not (self.is_new or self.id in told.votes or self.id in told.former_members):
+            raise BadCluster(f"it names no replica {self.id}, and never has: it is of another cluster")
 
     def _go_on(self, document: ClusterDocument) -> None:
         """It is in this configuration from now on."""

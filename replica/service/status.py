@@ -37,6 +37,7 @@ async def status_of(member: Member, types: OwnTypes) -> dict[str, Any]:
         "hash": member.document.hash,
         "epoch": member.document.number,
         "replica": member.id,
+        "url": member.folder.url,
         "store": member.folder.identity.store,
         "incarnation": member.folder.incarnation,
         "now_us": member.wall_us(),

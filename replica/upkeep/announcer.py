@@ -88,17 +88,17 @@ class Watch(Background):
     async def _be_noted(self) -> None:
         """A new store: ask for as long as it takes, until every other replica has noted it, and this one is a member. Those need not that leave the
         cluster, as one that is replaced, nor those that come with it."""
-        member, pause_s = self._member, RETRY_S
+        member, pause_s, before = self._member, RETRY_S, self._member.document.former
         while True:
             if member.is_member:
                 await self._heard([name for name in member.others if not self._has_noted(name)], ASK_S)
             else:  # All of them: it hears of a change of the configuration from them.
+                before = member.document
                 self._asked_s.clear()
                 await self._heard(member.others, ASK_S)
             waiting = {name: self._said.get(name, "") for name in member.others if not self._has_noted(name)}
             member.awaited = waiting
-            former = member.document.former
-            staying = member.document.own_votes.keys() & (former or member.document).own_votes.keys()
+            staying = member.document.own_votes.keys() & (before or member.document).own_votes.keys()
             if member.is_member and not waiting.keys() & staying:
                 return
             self._went_on.clear()

@@ -270,10 +270,14 @@ class LogCache:
         self._floors[replica] = floor
         term = term_of(max(self.ballot, self.decided))
         if ZERO < term <= floor or any(timestamp <= floor for timestamp in self.seen):
-            self._replace_summary(NOTHING)
-            self.ballot, self.decided, self.after = NO_BALLOT, NO_BALLOT, ZERO
-            self.seen, self.accepted_by, self.known = {}, {}, {}
-            self.lives += 1
+            self.start_over()
+
+    def start_over(self) -> None:
+        """Forget all that was shown."""
+        self._replace_summary(NOTHING)
+        self.ballot, self.decided, self.after = NO_BALLOT, NO_BALLOT, ZERO
+        self.seen, self.accepted_by, self.known = {}, {}, {}
+        self.lives += 1
 
     def _absorb_status(self, replica: str, status: Status) -> None:
         if status.accepted > self.accepted_by.get(replica, NO_BALLOT):

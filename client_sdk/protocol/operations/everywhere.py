@@ -52,8 +52,7 @@ def carry(operation: Carry, task: Task, machine: Machine) -> OutcomeSteps:
     cache.pins += 1
     try:
         yield from _look_whole(cache, task, machine)
-        if cache.ballot == NO_BALLOT and not cache.has_entries:
-            return Done(0, "Carry/Ok", NOBODY)
+        # Also where nothing is seen: its term ends those of before, whose accepts a quorum of the new configuration alone need not meet.
         is_cell = is_overwritten(adt_of(name))
         yield from decide(
             name, FoldCommand(carries=True) if is_cell else ConfirmCommand(carries=True), task, machine

@@ -469,10 +469,6 @@ PLANTS: Final = (
     in_changes("nothing-carried", changing.carry_nothing, FEW, first=15),
     in_changes("summaries-carried-alone", changing.carry_summaries_alone, FEW),
     in_changes("decided-not-carried", changing.carry_what_is_undecided, FEW, first=8),
-    in_changes("passed-and-still-taken", changing.pass_what_new_members_still_take, FEW),
-    in_changes(
-        "repeats-left-behind", changing.leave_repeats_behind, FEW_KEYED, "right course", "accepted once"
-    ),
     in_changes("new-quorums-alone", changing.meet_the_new_alone, FEW),
     in_changes("old-quorums-alone", changing.meet_the_old_alone, FEW),
     in_changes("terms-outlast-configurations", changing.keep_terms, FEW, "answers", "decided"),

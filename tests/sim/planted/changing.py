@@ -10,14 +10,13 @@ from quorate.client_sdk.protocol import reconfiguration
 from quorate.client_sdk.protocol.core.rounds import Gathering
 from quorate.client_sdk.protocol.decisions import proposer
 from quorate.client_sdk.protocol.decisions.proposer import Proposer
-from quorate.client_sdk.protocol.decisions.term import Term
 from quorate.client_sdk.protocol.operations import blind, enqueue_round, everywhere, reservation
 from quorate.client_sdk.protocol.operations.blind import Attempt, Blind
 from quorate.client_sdk.protocol.operations.reservation import Entries, Shown
 from quorate.quorums.choices.choice import QuorumChoice
 from quorate.quorums.choices.joint_choice import Both
 from quorate.simulation.world.nodes import ReplicaNode
-from quorate.timestamps.timestamp import ZERO, Timestamp
+from quorate.timestamps.timestamp import ZERO
 from tests.sim.planted.plant import Planting, patched
 
 
@@ -141,30 +140,3 @@ def void_by_the_joint_quorum() -> Planting:
 def _both(one: Any, other: Any, **replacements: Any) -> Iterator[None]:
     with patched(one, **replacements), patched(other, **replacements):
         yield
-
-
-def pass_what_new_members_still_take() -> Planting:
-    """New members take entries that the summary which was carried to them has passed."""
-
-    def fence_wanted(self: Proposer, wanted: int) -> Timestamp:
-        if not self._is_queue:
-            return self._machine.stamp_for(self._cache)
-        return self._windows.last_of(self._cache.summary, wanted)
-
-    @contextmanager
-    def planted() -> Iterator[None]:
-        with patched(Term, keeps_out=lambda *_: True), patched(Proposer, _fence_wanted=fence_wanted):
-            yield
-
-    return planted()
-
-
-def leave_repeats_behind() -> Planting:
-    """Members leave with items that a dequeue took which may be repeated under its key."""
-    right = reconfiguration._carry
-
-    def carry(names: Collection[str]) -> Generator[Any, Any, int]:
-        yield from right(names)
-        return 0
-
-    return patched(reconfiguration, _carry=carry)

@@ -103,7 +103,7 @@ def test_what_cannot_change_is_told_before_anything_is_done(running: LocalCluste
     new = tmp_path / "new.toml"
     for replaced, by, expected in (
         ('name = "local"', 'name = "other"', "The file is of cluster 'other', and this one is 'local'"),
-        ('id = "r3"', 'id = "r4"', "is r3, which is a member already: start the new one with an id"),
+        ('id = "r3"', 'id = "r4"', "and the file says r4"),
         ("replica_error_s = 0.0", "replica_error_s = 0.5", "clock cannot change while the cluster runs"),
     ):
         assert replaced in text

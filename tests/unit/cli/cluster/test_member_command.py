@@ -88,11 +88,11 @@ def test_what_cannot_be_done_is_said_in_a_sentence(cluster: LocalCluster, joined
         ("add", joined, "file:///tmp"): (2, "'file:///tmp' must be a replica's URL"),
         ("add", "http://127.0.0.1:1"): (
             1,
-            "does not tell which replica it is: connection refused. Start it: quorate serve --cluster FILE --id",
+            "does not tell which replica it is: connection refused. A new one is started by: quorate serve",
         ),
-        ("add", here): (2, f"{here} is r1, which is a member already: start the new one with an id of its"),
+        ("add", here): (0, "Members and their votes: r1 (1), r2 (1), r3 (1)."),
         ("add", joined, joined): (2, "two of them say that they are the same replica"),
-        ("replace", "r2", here): (2, "is r1, which is a member already"),
+        ("replace", "r2", here): (2, "r1 is a member already: start a new replica with an id of its own"),
         ("replace", "r9", joined): (2, "The cluster has no member 'r9': they are r1, r2, r3."),
         ("remove", "r2", "r9"): (2, "The cluster has no member 'r9': they are r1, r2, r3."),
         ("votes", "r9", "1"): (2, "The cluster has no member 'r9': they are r1, r2, r3."),
@@ -156,13 +156,14 @@ BOTH = joint(THREE, changed(THREE, [R4], ["r3"]))
         (THREE, replace(ANY, votes=0), replace(R4, votes=0)),
         (THREE, R4, R4),
         (BOTH, ANY, R4),
+        (settled(BOTH), ANY, R4),
     ],
-    ids=["new", "a learner", "as it was given", "its change is under way"],
+    ids=["new", "a learner", "as it was given", "its change is under way", "it is one already"],
 )
 def test_a_replica_that_joins_says_itself_who_it_is(
     place: Place, now: ClusterDocument, given: ReplicaInfo, expected: ReplicaInfo
 ) -> None:
-    place.told = says()
+    place.told = says(hash=now.hash, epoch=now.number)
     assert joining(now, R4.url, given) == expected
     assert place.asked == [(R4.url, "/v1/status")]
 
@@ -170,16 +171,28 @@ def test_a_replica_that_joins_says_itself_who_it_is(
 @pytest.mark.parametrize(
     ("now", "answer", "given", "kind", "words"),
     [
-        (THREE, NoAnswer("no answer in time"), ANY, Failure, "which replica it is: no answer in time. Start"),
-        (THREE, {"hello": "world"}, ANY, Failure, "does not tell which replica it is: 'replica'. Start"),
+        (THREE, NoAnswer("no answer in time"), ANY, Failure, "which replica it is: no answer in time. A new"),
+        (THREE, {"hello": "world"}, ANY, Failure, "does not tell which replica it is: 'replica'. A new"),
         (THREE, ["r4"], ANY, Failure, "does not tell which replica it is"),
         (THREE, says(cluster="other"), ANY, Usage, "is a replica of cluster 'other', and this is 'c'"),
         (settled(BOTH), says("r3", "s3"), ANY, Usage, "is r3, which was a member before: start it with"),
         (taken_back(BOTH), says(), ANY, Usage, "is r4, which was a member before: start it with another id"),
-        (THREE, says("r2", "s2"), ANY, Usage, "is r2, which is a member already"),
-        (settled(BOTH), says(), ANY, Usage, "is r4, which is a member already"),
-        (BOTH, says("r3", "s3"), ANY, Usage, "is r3, which is a member already"),
-        (BOTH, says(store="other"), ANY, Usage, "is r4, which is a member already"),
+        (
+            THREE,
+            says("r2", "s2"),
+            ANY,
+            Usage,
+            "r2 is a member already, at http://127.0.0.1:2 with store s2, and",
+        ),
+        (THREE, {**says(), "url": "http://r4:4"}, ANY, Usage, "is r4, which others reach at http://r4:4"),
+        (BOTH, says("r3", "s3"), ANY, Usage, "r3 is a member already, at http://127.0.0.1:3"),
+        (
+            BOTH,
+            says(store="other"),
+            ANY,
+            Usage,
+            "r4 is a member already, at .* and .* has store other: start",
+        ),
         (THREE, says(hash="another"), ANY, Usage, "goes by another cluster file, or is of another cluster"),
         (
             THREE,
@@ -226,7 +239,7 @@ def test_it_is_told_who_leaves_what_is_missing_and_what_is_wrong(monkeypatch: py
         Found("r3", "http://r3", trouble="connection refused"),
         Found("r4", "http://r4", True, trouble="it is new"),
     ]
-    monkeypatch.setattr(member_command, "cluster_document", lambda _: BOTH)
+    monkeypatch.setattr(member_command, "told_document", lambda _: BOTH)
     monkeypatch.setattr(member_command, "ask_all", lambda _: found)
     listed = json.loads(quorate_here("member", "list", "--cluster", "any.toml", "--json").stdout)
     assert (listed["epoch"], listed["is_changing"]) == (1, True)
@@ -259,9 +272,11 @@ def test_members_are_added_and_removed(cluster: LocalCluster, joined: str, run: 
     listed = told(run, "list")
     assert (listed["epoch"], listed["removed"]) == (6, ["r3"])
     assert [(each["id"], each["votes"]) for each in listed["members"]] == [("r1", 1), ("r2", 1), ("r4", 1)]
+    assert told(run, "remove", "r3")["epoch"] == 6, "it was done"
+    assert told(run, "add", joined)["epoch"] == 6, "it was done"
+    assert run("member", "list").stdout.endswith("Configuration 6. Removed: r3.\n")
     for words, expected in (
-        (("remove", "r3"), "r3 is a member no more: they are r1, r2, r4."),
-        (("votes", "r3", "1"), "r3 is a member no more: they are r1, r2, r4."),
+        (("votes", "r3", "1"), "r3 is about to leave, or has left: the members are r1, r2, r4."),
         (("add", cluster.urls["r3"]), "is r3, which was a member before"),
     ):
         refused = run("member", *words)

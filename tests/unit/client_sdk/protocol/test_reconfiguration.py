@@ -342,6 +342,7 @@ def test_new_members_count_once_they_have_joined_and_all_who_stay_have_noted_the
         {"r1": r1, "r4": r4, "r5": replace(r5, store="another")},
         {"r1": r1, "r4": r4, "r5": replace(r5, cluster="another")},
         {"r1": r1, "r4": r4, "r5": replace(r5, awaits=("r1",))},
+        {"r1": r1, "r4": r4, "r5": replace(r5, has_voted=True)},
     ):
         assert isinstance(operator.answer(told), Wait)
         assert operator.answer(None) == Ask(wanted)

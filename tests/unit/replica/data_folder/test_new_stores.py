@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from quorate.api_specs.cluster import ChoiceRule, ClusterDocument, ReplicaInfo
+from quorate.api_specs.cluster import BadCluster, ChoiceRule, ClusterDocument, ReplicaInfo
 from quorate.api_specs.configuration import with_members
 from quorate.api_specs.messages import Announcement, Testimony
 from quorate.client_sdk.protocol.configurations import joint, settled, taken_back
@@ -381,3 +381,32 @@ async def test_the_first_vote_is_noted_while_no_configuration_is_gone_on_to(flee
         await settle(r1)
         assert not admitted.done()
     await admitted
+
+
+async def test_a_joiner_that_slept_through_the_joint_configuration_waits_for_those_alone_that_were_there_before(
+    fleet: Fleet,
+) -> None:
+    """Another one that came with it has ended, and its disk is lost: nobody else can note this one there."""
+    await fleet.serving()
+    r4 = fleet.join()
+    await until(lambda: not r4.awaited)
+    r5 = ReplicaInfo("r5", "http://127.0.0.1:7005", store="of-r5")
+    fleet.others.members["r5"] = None
+    together = with_members(DOCUMENT, [*with_r4(r4).replicas, r5])
+    await r4.configured.follow(settled(joint(DOCUMENT, together)))
+    await until(lambda: r4.is_vouched_for)
+
+
+async def test_a_store_that_has_voted_follows_no_configuration_that_never_knew_its_replica(
+    fleet: Fleet,
+) -> None:
+    """Two clusters may have one name, and files that name no stores. One that is new may join either."""
+    r1 = (await fleet.serving())[0]
+    others = tuple(ReplicaInfo(f"b{n}", f"http://127.0.0.1:710{n}") for n in (1, 2))
+    elsewhere = replace(DOCUMENT, replicas=others, epoch=2)
+    with pytest.raises(BadCluster, match="it names no replica r1, and never has: it is of another cluster"):
+        await r1.configured.follow(elsewhere)
+    assert r1.document == DOCUMENT
+    await r1.configured.follow(replace(elsewhere, retired=("r1",)))
+    assert r1.trouble == "other-configuration", "it has left"
+    await fleet.join().configured.follow(elsewhere)

@@ -127,3 +127,19 @@ def test_members_of_now_are_asked_about_what_is_known_and_about_what_comes() -> 
     held = caches.of("queue/held")
     caches.follow(("r1", "r4"))
     assert held.replicas == caches.of("queue/new").replicas == ("r1", "r4")
+
+
+def test_where_members_come_what_was_shown_is_forgotten_and_where_some_leave_it_stays() -> None:
+    """A deletion may have been forgotten meanwhile, of which new members know nothing."""
+    caches = LogCaches(("r1", "r2"), lambda _: True)
+    cache = caches.of("dictionary/d/k")
+    t = make(1, 0, "a")
+    for replicas, is_kept in ((("r1",), True), (("r1", "r3"), False)):
+        cache.absorb(
+            "r1", "i", Collect(cache.name), Collected(Status(), rows=(Row(Entry(t, t, Value("1"))),))
+        )
+        lives = cache.lives
+        caches.follow(replicas)
+        assert cache.replicas == replicas
+        assert (bool(cache.seen), cache.lives == lives) == (is_kept, is_kept)
+    assert caches.of("dictionary/d/k") is cache, "who works on it goes on with it"

@@ -18,7 +18,7 @@ from quorate.client_sdk.protocol.decisions.proposer import (
     BACKOFF_SHARE_MAX,
     Proposer,
 )
-from quorate.client_sdk.protocol.decisions.transitions import Command
+from quorate.client_sdk.protocol.decisions.transitions import Command, ConfirmCommand
 from quorate.timestamps.ballot import NO_BALLOT, step_of, term_of
 from quorate.timestamps.timestamp import ZERO, Timestamp
 from tests.unit.client_sdk.protocol.stage import (
@@ -356,3 +356,21 @@ def test_an_idle_proposer_that_is_forgotten_is_freed_at_once_with_the_values_tha
     with collector_off():
         del deciding.proposer
         assert forgotten() is None
+
+
+def carried(*, fence: Timestamp) -> Collected:
+    """Of a replica that holds a summary which has passed ONE, with its fence there."""
+    status = Status(fence=fence, accepted=ballot(-30), committed=ballot(-30), horizon=ONE.t)
+    return Collected(status, summary=Summary(horizon=ONE.t))
+
+
+def test_what_is_carried_is_accepted_once_a_quorum_takes_nothing_more_that_the_summary_has_passed() -> None:
+    """A new member has no fence of before: it would store what nobody sees (seed 4380104867 of `queues`)."""
+    deciding = Deciding()
+    deciding.begin(ConfirmCommand(carries=True))
+    deciding.answer_all(carried(fence=ZERO), "r1", "r2")
+    assert deciding.collect_at("r1").fence == ONE.t
+    deciding.answer_all(carried(fence=ONE.t), "r1", "r2")
+    assert deciding.accept_at("r3").summary == Summary(horizon=ONE.t)
+    deciding.accept("r1", "r2")
+    assert deciding.results == [None]

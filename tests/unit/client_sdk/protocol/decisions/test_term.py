@@ -44,3 +44,14 @@ def test_the_ballot_is_of_the_latest_step_unless_one_is_named() -> None:
     ours.step = 3
     assert ours.ballot() == make_ballot(STAMP, 3)
     assert ours.ballot(0) == make_ballot(STAMP, 0)
+
+
+def test_a_quorum_takes_nothing_new_up_to_the_fences_that_its_replicas_have_told() -> None:
+    """Whatever of their logs is at hand."""
+    ours = term()
+    ours.grant("r1", Collected(Status(fence=make(9, 0, "b"))))
+    ours.grant("r2", Collected(Status(fence=make(5, 0, "b"))))
+    assert ours.keeps_out(make(5, 0, "b"))
+    assert not ours.keeps_out(make(6, 0, "b"))
+    ours.grant("r3", Collected(Status(fence=make(7, 0, "b"))))
+    assert ours.keeps_out(make(7, 0, "b"))
