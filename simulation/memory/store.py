@@ -257,6 +257,7 @@ class MemoryStore:
     def states(self, after: int, limit: int) -> list[tuple[int, ObjectState]]:
         """The states of known objects, each with its number, from the one after `after` on."""
         known = [found.state for found in self._objects.values() if found.state is not None]
+        self.undecided.update({state.name: None for state in known if state.accepted > state.committed})
         return list(enumerate(known, 1))[after : after + limit]
 
     def delete_upto(self, name: str, upto: Timestamp, limit: int, by: int) -> tuple[int, bool]:

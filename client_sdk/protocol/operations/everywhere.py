@@ -58,26 +58,31 @@ def carry(operation: Carry, task: Task, machine: Machine) -> OutcomeSteps:
             name, FoldCommand(carries=True) if is_cell else ConfirmCommand(carries=True), task, machine
         )
         if not is_cell:
-            yield from _look_whole(cache, task, machine)
-            # Not what comes later: its own operations have it stored by quorums of now.
-            yield from _carry_entries(cache, frozenset(cache.seen), task, machine)
+            yield from _carry_entries(cache, task, machine)
         return Done(sum(bool(each.taken) for each in cache.summary.recent), "Carry/Ok", NOBODY)
     finally:
         cache.pins -= 1
 
 
-def _look_whole(cache: LogCache, task: Task, machine: Machine) -> Generator[float, Event, None]:
+def _look_whole(cache: LogCache, task: Task, machine: Machine) -> Generator[float, Event, frozenset[str]]:
     needed = machine.choice_of(cache.name).initial_of_kind(Kind.DECIDE)
-    yield from collect(cache.name, task, machine, needed, limit=machine.limits.page_entries_max)
+    return (yield from collect(cache.name, task, machine, needed, limit=machine.limits.page_entries_max))
 
 
-def _carry_entries(
-    cache: LogCache, of: frozenset[Timestamp], task: Task, machine: Machine
-) -> Generator[float, Event, None]:
-    """Have those of these entries stored that no decision has passed."""
-    while lacking := [found for found in _not_stored(cache, machine) if found.entry.t in of]:
+def _carry_entries(cache: LogCache, task: Task, machine: Machine) -> Generator[float, Event, None]:
+    """Have those entries stored that no decision has passed. Not what comes later: its own operations have it stored by quorums of now; nor what those
+    alone have shown who do not answer any more, or are no members: it is not complete, and nobody may be able to tell its value."""
+    answered = yield from _look_whole(cache, task, machine)
+    of = frozenset(cache.seen)
+    while lacking := [
+        found
+        for found in _not_stored(cache, machine)
+        if found.entry.t in of and not answered.isdisjoint(found.holders)
+    ]:
+        if task.is_late:
+            raise Expired("its entries are not stored yet", NOBODY)
         if not (yield from settle_all(cache.name, lacking, task, machine)):
-            yield from _look_whole(cache, task, machine)
+            answered = yield from _look_whole(cache, task, machine)
 
 
 def _not_stored(cache: LogCache, machine: Machine) -> list[Seen]:

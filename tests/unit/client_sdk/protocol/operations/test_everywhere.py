@@ -338,3 +338,18 @@ def test_what_nothing_is_seen_of_is_decided_as_well() -> None:
     assert asked.command == FoldCommand(carries=True)
     stage.decide(None)
     assert stage.result == Done(0, "Carry/Ok", frozenset())
+
+
+def test_what_those_alone_have_shown_who_do_not_answer_any_more_is_not_carried() -> None:
+    """It is not complete, and nobody may be able to tell its value (seed 4400100874 of `queues`)."""
+    stage = Stage()
+    stage.reconfigured("r1", "r4", "r5")
+    stage.play(carry(Carry(QUEUE), stage.task, stage))
+    stage.answer("r3", shown(Row(OLD)))
+    stage.answer_all(EMPTY, "r1", "r4")
+    (asked,) = stage.commands
+    assert asked.command == ConfirmCommand(carries=True)
+    stage.decide(None)
+    assert OLD.t in stage.cache_of(QUEUE).seen
+    stage.answer_all(EMPTY, "r1", "r2", "r4")
+    assert stage.result == Done(0, "Carry/Ok", frozenset())
