@@ -163,7 +163,8 @@ def _met(at: ClusterDocument, wanted: ClusterDocument) -> Steps:
         joined = {name for name in new & told.keys() if told[name].is_joining(at, wanted, name)}
         if joined == new and is_served(wanted, told.keys()):
             return
-        if any(each.epoch > at.number for each in told.values()):
+        members: Mapping[str, int] = yield Tell(at, at)
+        if any(epoch > at.number for epoch in members.values()):
             return  # Another operator was first: nothing will be chosen from here.
         if any(told[name].epoch < at.number for name in new & told.keys()):
             yield Tell(at, wanted)

@@ -82,6 +82,9 @@ def holding(*objects: str, keys: int = 0, epoch: int = 1) -> Holding:
     return Holding(epoch, objects, keys)
 
 
+AT_OLD = {"r1": 0, "r2": 0, "r3": 0}
+
+
 def here(at: ClusterDocument = OLD, **options: Any) -> Holding:
     """Of a replica that has joined, or is a member."""
     return Holding(at.number, (), 0, cluster=at.hash, **options)
@@ -207,7 +210,8 @@ def test_nothing_is_begun_while_too_few_of_the_new_members_answer() -> None:
     """With both in force, nobody could go on or back without them."""
     operator = Change()
     operator.read(OLD)
-    assert isinstance(operator.answer({"r1": holding(epoch=0)}), Wait)
+    assert operator.answer({"r1": holding(epoch=0)}) == Tell(OLD, OLD)
+    assert isinstance(operator.answer(AT_OLD), Wait)
     assert operator.answer(None) == Ask(NEW)
 
 
@@ -344,7 +348,8 @@ def test_new_members_count_once_they_have_joined_and_all_who_stay_have_noted_the
         {"r1": r1, "r4": r4, "r5": replace(r5, awaits=("r1",))},
         {"r1": r1, "r4": r4, "r5": replace(r5, has_voted=True)},
     ):
-        assert isinstance(operator.answer(told), Wait)
+        assert operator.answer(told) == Tell(OLD, OLD)
+        assert isinstance(operator.answer(AT_OLD), Wait)
         assert operator.answer(None) == Ask(wanted)
     chosen = operator.answer({"r1": r1, "r4": r4, "r5": replace(r5, awaits=("r2", "r3"))})
     assert isinstance(chosen, Perform), "r2 and r3 leave"
@@ -356,7 +361,8 @@ def test_a_new_member_that_slept_is_told_what_is_in_force() -> None:
     operator.read(AFTER)
     assert operator.answer({"r1": 2}) == Ask(wanted)
     found = {"r1": here(AFTER), "r4": here(AFTER), "r6": here(OLD)}
-    assert operator.answer(found) == Tell(AFTER, wanted)
+    assert operator.answer(found) == Tell(AFTER, AFTER)
+    assert operator.answer({"r1": 2, "r4": 2, "r5": 2}) == Tell(AFTER, wanted)
     assert isinstance(operator.answer({}), Wait)
     operator.answer(None)
     assert isinstance(operator.answer(found | {"r6": here(AFTER)}), Perform)
@@ -365,7 +371,15 @@ def test_a_new_member_that_slept_is_told_what_is_in_force() -> None:
 def test_where_another_operator_was_first_nobody_is_waited_for() -> None:
     operator = Change()
     operator.read(OLD)
-    assert isinstance(operator.answer({"r1": here(AFTER)}), Perform)
+    assert operator.answer({"r1": here(AFTER), "r4": here(AFTER)}) == Tell(OLD, OLD)
+    assert isinstance(operator.answer({"r2": 2, "r3": 0}), Perform)
+
+
+def test_one_of_another_cluster_says_nothing_of_this_one() -> None:
+    operator = Change()
+    operator.read(OLD)
+    assert operator.answer({"r4": replace(here(AFTER), cluster="another")}) == Tell(OLD, OLD)
+    assert isinstance(operator.answer(AT_OLD), Wait), "nobody could go back"
 
 
 @pytest.mark.parametrize(("wanted", "waits"), [(NEW, True), (document_of("r1", "r2", "r3", "r4"), False)])
