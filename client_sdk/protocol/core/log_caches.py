@@ -29,12 +29,12 @@ class LogCaches:
         """What came in since all were weighed last counts in full, but that a summary replaces the one before."""
 
     def follow(self, replicas: Iterable[str]) -> None:
-        """These are the replicas from now on. Where members come, what others have shown is forgotten: it may have been deleted since, and the deletion
-        forgotten, of which new members know nothing."""
+        """These are the replicas from now on. What was shown before is forgotten: it may have been deleted since, and the deletion forgotten, of which new
+        members know nothing; and what only those have shown that have left, nobody could tell the rest of."""
         before, self._replicas = self._replicas, tuple(replicas)
         for cache in {id(each): each for each in (*self._recent.values(), *self._held.values())}.values():
             cache.replicas = self._replicas
-            if not set(self._replicas) <= set(before):
+            if set(self._replicas) != set(before):
                 cache.start_over()
 
     def of(self, name: str) -> LogCache:

@@ -471,7 +471,7 @@ PLANTS: Final = (
     in_changes("decided-not-carried", changing.carry_what_is_undecided, FEW, first=8),
     in_changes("new-quorums-alone", changing.meet_the_new_alone, FEW),
     in_changes("old-quorums-alone", changing.meet_the_old_alone, FEW),
-    in_changes("terms-outlast-configurations", changing.keep_terms, FEW, "answers", "decided"),
+    in_changes("terms-outlast-configurations", changing.keep_terms, FEW, "answers", "decided", first=75),
     in_changes("rounds-outlast-configurations", changing.keep_replies, FEW, "answers", "decided"),
     in_changes("any-configuration", changing.take_messages_of_any, FEW, "complete", "decided", "answers"),
     in_changes(

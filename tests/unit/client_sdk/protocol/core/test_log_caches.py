@@ -129,12 +129,12 @@ def test_members_of_now_are_asked_about_what_is_known_and_about_what_comes() -> 
     assert held.replicas == caches.of("queue/new").replicas == ("r1", "r4")
 
 
-def test_where_members_come_what_was_shown_is_forgotten_and_where_some_leave_it_stays() -> None:
-    """A deletion may have been forgotten meanwhile, of which new members know nothing."""
+def test_where_members_change_what_was_shown_is_forgotten() -> None:
+    """A deletion may have been forgotten meanwhile, of which new members know nothing; and what those alone have shown that left, nobody can tell."""
     caches = LogCaches(("r1", "r2"), lambda _: True)
     cache = caches.of("dictionary/d/k")
     t = make(1, 0, "a")
-    for replicas, is_kept in ((("r1",), True), (("r1", "r3"), False)):
+    for replicas, is_kept in ((("r2", "r1"), True), (("r1",), False), (("r1", "r3"), False)):
         cache.absorb(
             "r1", "i", Collect(cache.name), Collected(Status(), rows=(Row(Entry(t, t, Value("1"))),))
         )
