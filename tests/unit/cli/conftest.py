@@ -29,6 +29,21 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
         yield made
 
 
+@pytest.fixture
+def running(tmp_path: Path) -> Iterator[LocalCluster]:
+    """Three replicas of each test's own: their configuration is another one afterwards."""
+    with LocalCluster.create(tmp_path / "cluster") as made:
+        made.start()
+        made.ready()
+        yield made
+
+
+def run_at(cluster: LocalCluster, *words: str) -> tuple[int, str, str]:
+    """What the command comes to with the file of that cluster: exit code, standard output, standard error."""
+    done = quorate(*words, QUORATE_CLUSTER=str(cluster.document_path))
+    return done.returncode, done.stdout, done.stderr
+
+
 def quorate(
     *words: str, stdin: str = "", cwd: Path | None = None, timeout_s: float = TIMEOUT_S, **environment: str
 ) -> subprocess.CompletedProcess[str]:

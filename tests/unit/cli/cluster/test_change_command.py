@@ -1,7 +1,6 @@
 """`quorate change` and `quorate choice set`, on a cluster that runs."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,24 +14,15 @@ from quorate.cli.cluster.document import read_document
 from quorate.cli.cluster.local_cluster import LocalCluster
 from quorate.client_sdk.protocol.core.values import Carry, Done
 from quorate.client_sdk.protocol.reconfiguration import Ask, CarryAll, Holding
-from tests.unit.cli.conftest import quorate
+from tests.unit.cli.conftest import quorate, run_at
 
 EAGER = ("Enq=0,1", "Deq=3,1")
 THREE = ClusterDocument("c", tuple(ReplicaInfo(f"r{n}", f"http://127.0.0.1:{n}") for n in (1, 2, 3)))
 
 
-@pytest.fixture
-def running(tmp_path: Path) -> Iterator[LocalCluster]:
-    """Three replicas of each test's own: their configuration is another one afterwards."""
-    with LocalCluster.create(tmp_path / "cluster") as made:
-        made.start()
-        made.ready()
-        yield made
-
-
 def run(cluster: LocalCluster, *words: str) -> tuple[int, str, str]:
-    done = quorate(*words, QUORATE_CLUSTER=str(cluster.document_path))
-    return done.returncode, done.stdout.strip(), done.stderr
+    code, out, err = run_at(cluster, *words)
+    return code, out.strip(), err
 
 
 def told(cluster: LocalCluster, *words: str) -> dict[str, Any]:

@@ -1,41 +1,23 @@
 """`quorate choice show` and `remove`, and what is said of objects that no rule can be for."""
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
-
-import pytest
 
 from quorate.api_specs.cluster import parse
 from quorate.cli.cluster.choice_command import without_rule
 from quorate.cli.cluster.document import new_document
 from quorate.cli.cluster.local_cluster import LocalCluster
-from tests.unit.cli.conftest import quorate
+from tests.unit.cli.conftest import run_at
 
 EAGER = '"Enq/Ok" = [0, 1]\n"Deq/Ok" = [3, 1]\n"Deq/Empty" = [3, 0]\n"Peek/Ok" = [3, 0]'
 
 
-@pytest.fixture
-def running(tmp_path: Path) -> Iterator[LocalCluster]:
-    """Three replicas of each test's own: their configuration is another one afterwards."""
-    with LocalCluster.create(tmp_path / "cluster") as made:
-        made.start()
-        made.ready()
-        yield made
-
-
-def run(cluster: LocalCluster, *words: str) -> tuple[int, str, str]:
-    done = quorate(*words, QUORATE_CLUSTER=str(cluster.document_path))
-    return done.returncode, done.stdout, done.stderr
-
-
 def test_a_rule_is_shown_and_removed(running: LocalCluster) -> None:
-    assert run(running, "choice", "set", "queue/jobs", "Enq=0,1", "Deq=3,1")[0] == 0
-    code, out, _ = run(running, "choice", "show", "queue/jobs")
+    assert run_at(running, "choice", "set", "queue/jobs", "Enq=0,1", "Deq=3,1")[0] == 0
+    code, out, _ = run_at(running, "choice", "show", "queue/jobs")
     assert (code, out.startswith('[[choices]]\nobjects = "queue/jobs"\n'), EAGER in out) == (0, True, True)
-    assert 'objects = "queue/*"' in run(running, "choice", "show", "queue/other")[1]
-    assert 'objects = "dictionary/*"' in run(running, "choice", "show", "dictionary/users/ann")[1]
-    told = json.loads(run(running, "choice", "show", "--json")[1])
+    assert 'objects = "queue/*"' in run_at(running, "choice", "show", "queue/other")[1]
+    assert 'objects = "dictionary/*"' in run_at(running, "choice", "show", "dictionary/users/ann")[1]
+    told = json.loads(run_at(running, "choice", "show", "--json")[1])
     assert (told["epoch"], told["is_changing"]) == (2, False)
     assert [each["objects"] for each in told["rules"]] == [
         "queue/jobs",
@@ -43,31 +25,31 @@ def test_a_rule_is_shown_and_removed(running: LocalCluster) -> None:
         "register/*",
         "dictionary/*",
     ]
-    code, out, err = run(running, "choice", "remove", "queue/jobs", "--dry-run")
+    code, out, err = run_at(running, "choice", "remove", "queue/jobs", "--dry-run")
     assert (code, out) == (0, "Nothing was changed.\n")
     assert "queue/jobs: Enq/Ok less available: tolerates 1 failed replica (was 2)." in err
-    assert json.loads(run(running, "choice", "remove", "queue/jobs", "--json")[1])["epoch"] == 4
-    assert 'objects = "queue/*"' in run(running, "choice", "show", "queue/jobs")[1]
-    assert run(running, "choice", "remove", "queue/*")[:2] == (0, "Configuration 6 is in force.\n")
-    code, out, _ = run(running, "choice", "show", "queue/jobs")
+    assert json.loads(run_at(running, "choice", "remove", "queue/jobs", "--json")[1])["epoch"] == 4
+    assert 'objects = "queue/*"' in run_at(running, "choice", "show", "queue/jobs")[1]
+    assert run_at(running, "choice", "remove", "queue/*")[:2] == (0, "Configuration 6 is in force.\n")
+    code, out, _ = run_at(running, "choice", "show", "queue/jobs")
     assert (code, out.splitlines()[0]) == (0, "# No rule is for queue/jobs: majorities.")
     assert '"Deq/Ok" = [2, 2]' in out
-    assert json.loads(run(running, "choice", "show", "queue/jobs", "--json")[1])["rules"] == []
+    assert json.loads(run_at(running, "choice", "show", "queue/jobs", "--json")[1])["rules"] == []
 
 
 def test_who_repeats_a_removal_that_was_cut_off_goes_on(running: LocalCluster) -> None:
     """By then the rule is one of before alone."""
-    assert run(running, "choice", "set", "queue/jobs", "Enq=0,1", "Deq=3,1")[0] == 0
+    assert run_at(running, "choice", "set", "queue/jobs", "Enq=0,1", "Deq=3,1")[0] == 0
     running.kill("r3")
     words = ("choice", "remove", "queue/jobs", "--deadline", "2")
     for _ in range(2):
-        code, _, err = run(running, *words)
+        code, _, err = run_at(running, *words)
         assert (code, "After 2 s the change is under way" in err) == (3, True), err
-    out = run(running, "choice", "show")[1]
+    out = run_at(running, "choice", "show")[1]
     assert out.startswith("# The cluster changes to what stands here.")
     assert "queue/jobs" not in out
     running.restart("r3")
-    assert run(running, "choice", "remove", "queue/jobs")[:2] == (0, "Configuration 4 is in force.\n")
+    assert run_at(running, "choice", "remove", "queue/jobs")[:2] == (0, "Configuration 4 is in force.\n")
 
 
 def test_what_cannot_be_is_told_with_what_to_write(running: LocalCluster) -> None:
@@ -86,9 +68,9 @@ def test_what_cannot_be_is_told_with_what_to_write(running: LocalCluster) -> Non
         (("remove", "dict/users"), "write dictionary/users."),
     )
     for words, expected in wrong:
-        code, _, err = run(running, "choice", *words)
+        code, _, err = run_at(running, "choice", *words)
         assert (code, expected in " ".join(err.split())) == (2, True), err
-    code, _, err = run(running, "choice", "set", "*/jobs", "--dry-run")
+    code, _, err = run_at(running, "choice", "set", "*/jobs", "--dry-run")
     assert (code, '[[choices]]\nobjects = "*/jobs"\n' in err) == (0, True), err
 
 
