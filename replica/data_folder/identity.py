@@ -22,7 +22,7 @@ from ...api_specs.cluster import ClusterDocument, ReplicaInfo
 from ...api_specs.configuration import in_force
 from ...timestamps.timestamp import ZERO
 from ..store import statements
-from ..store.configuration import chosen_in, noted_in, refusal
+from ..store.configuration import before_in, chosen_in, noted_in, refusal
 from ..store.database import Database, StorageFailed, make_private
 from ..store.integrity import damage_in
 from ..store.records import with_sum
@@ -67,7 +67,8 @@ class Folder:
 
     `file` is the cluster file, `chosen` the configuration that the store notes where that was chosen while the cluster ran. `lost` is
     None, or the sentence that says why this replica must not vote; then there is no database, unless it voted under another
-    configuration (`is_other`). `is_new`: its store has never voted. `joins_at`: where a replica is reached that is no member yet.
+    configuration (`is_other`). `is_new`: its store has never voted. `joins_at`: where a replica is reached that is no member yet. `before`:
+    of one that became a member while the cluster ran, the last configuration in which it was none.
     """
 
     path: Path
@@ -79,6 +80,7 @@ class Folder:
     is_new: bool = False
     chosen: ClusterDocument | None = None
     joins_at: str = ""
+    before: ClusterDocument | None = None
     incarnation: str = field(init=False, default_factory=lambda: secrets.token_hex(8))
 
     @property
@@ -360,13 +362,15 @@ def _opened(
         if identity.restored_from and not is_source:
             opened.close()
             return Folder(path, lock, document, identity, None, _restored(path, identity))
-        noted, chosen = noted_in(opened), chosen_in(opened)
+        noted, chosen, before = noted_in(opened), chosen_in(opened), before_in(opened)
         opened.commit()
     except BaseException:
         with contextlib.suppress(StorageFailed):
             opened.close()
         raise
-    folder = Folder(path, lock, document, identity, opened, is_new=noted is None, chosen=chosen)
+    folder = Folder(
+        path, lock, document, identity, opened, is_new=noted is None, chosen=chosen, before=before
+    )
     folder.lost = None if noted is None else refusal(noted, folder.document, replica.id)
     return folder
 

@@ -55,9 +55,10 @@ class Configured:
         self,
         document: ClusterDocument,
         run: Runner,
+        own: str,
         check: Callable[[ClusterDocument], None] = lambda _: None,
     ) -> None:
-        """`check` raises BadCluster for a configuration that is not for this replica."""
+        """Of replica `own`. `check` raises BadCluster for a configuration that is not for this replica."""
         self.document = document
         """The cluster's, with the configuration that the replica is in."""
         self.keeps_events: Final = lru_cache(NAMES_CACHED)(
@@ -77,6 +78,7 @@ class Configured:
         self._told = document.number
         """Which one followers heard of last."""
         self._run: Final = run
+        self._own: Final = own
         self._check: Final = check
         self.turn: Final = asyncio.Lock()
         """Held while it goes on: what is on disk is ahead of this document then."""
@@ -123,6 +125,8 @@ class Configured:
     def _note(self, later: ClusterDocument, store: Store) -> None:
         store.follow_configuration(later)
         admitted = later.votes.keys() - self.document.votes.keys()
+        if self._own in admitted:
+            store.note_before(self.document)
         store.others.keep(later.votes, {name: later.stores[name] for name in admitted})
 
     def _go_on_to(self, later: ClusterDocument, store: Store) -> None:

@@ -117,7 +117,9 @@ class Member:
         capacity: Capacity = Capacity(),  # noqa: B008 - it cannot change
     ) -> None:
         self.capacity: Final = capacity
-        self.configured: Final = Configured(folder.document, self.run, self._check_told)
+        self.configured: Final = Configured(
+            folder.document, self.run, folder.identity.replica, self._check_told
+        )
         """In which configuration it is."""
         document = folder.document
         self.id: Final = folder.identity.replica

@@ -26,6 +26,7 @@ from .records import damaged, with_sum, without_sum
 _WHAT: Final = "the configuration that it voted under"
 _VOTED_UNDER: Final = 1
 _CHOSEN: Final = 2
+_BEFORE: Final = 3
 READ_S: Final = 10.0
 
 
@@ -40,7 +41,17 @@ def noted_in(database: Database) -> Configuration | None:
 
 def chosen_in(database: Database | Reader) -> ClusterDocument | None:
     """The configuration that the store is in, if it was chosen while the cluster ran. Raises StorageFailed when it is damaged."""
-    text = _text_in(database, _CHOSEN)
+    return _document_in(database, _CHOSEN)
+
+
+def before_in(database: Database) -> ClusterDocument | None:
+    """Of a store whose replica became a member while the cluster ran: the last configuration in which it was none. Raises StorageFailed when it is
+    damaged."""
+    return _document_in(database, _BEFORE)
+
+
+def _document_in(database: Database | Reader, number: int) -> ClusterDocument | None:
+    text = _text_in(database, number)
     try:
         return None if text is None else from_json(msgspec.json.decode(text))
     except (msgspec.DecodeError, BadCluster):
@@ -70,9 +81,18 @@ def follow(database: Database, document: ClusterDocument) -> None:
         note(database, document)
 
 
+def note_before(database: Database, document: ClusterDocument) -> None:
+    """Note that the replica becomes a member after this configuration, as part of the transaction at hand."""
+    _note_document(database, _BEFORE, document)
+
+
 def _note_chosen(database: Database, document: ClusterDocument) -> None:
+    _note_document(database, _CHOSEN, document)
+
+
+def _note_document(database: Database, number: int, document: ClusterDocument) -> None:
     text = msgspec.json.encode(document, order="deterministic").decode()
-    database.write(statements.PUT_CONFIGURATION, (_CHOSEN, *with_sum(text)))
+    database.write(statements.PUT_CONFIGURATION, (number, *with_sum(text)))
 
 
 def note_types(database: Database, document: ClusterDocument) -> None:

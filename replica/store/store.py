@@ -34,7 +34,7 @@ from . import statements
 from .cached_object import CachedObject, ObjectCache
 from .changed_objects import ChangedObjects
 from .commit_counter import Mark
-from .configuration import chosen_in, follow, note, note_types
+from .configuration import chosen_in, follow, note, note_before, note_types
 from .database import Database, StorageFailed
 from .peer_records import AboutOthers
 from .records import blob_of, columns_of_row, listed, row_of, rows_of, state_of, with_sum, without_sum
@@ -104,6 +104,10 @@ class Store:
     def follow_configuration(self, document: ClusterDocument) -> None:
         """Remember in which configuration it is from now on, as part of the transaction."""
         follow(self._database, document)
+
+    def note_before(self, document: ClusterDocument) -> None:
+        """Remember that the replica becomes a member after this configuration, as part of the transaction."""
+        note_before(self._database, document)
 
     def note_types(self, document: ClusterDocument) -> None:
         """Remember which data types were added since, as part of the transaction."""

@@ -88,7 +88,7 @@ class Watch(Background):
     async def _be_noted(self) -> None:
         """A new store: ask for as long as it takes, until every other replica has noted it, and this one is a member. Those need not that leave the
         cluster, as one that is replaced, nor those that come with it."""
-        member, pause_s, before = self._member, RETRY_S, self._member.document.former
+        member, pause_s, before = self._member, RETRY_S, self._member.folder.before
         while True:
             if member.is_member:
                 await self._heard([name for name in member.others if not self._has_noted(name)], ASK_S)
@@ -109,7 +109,8 @@ class Watch(Background):
     def _has_noted(self, name: str) -> bool:
         """Whether it remembers this store: whoever goes on to another configuration forgets those of others than its members."""
         told, document = self._told.get(name), self._member.document
-        before = None if document.former is None else document.former.hash
+        # One that became a member with this configuration is remembered from the one before.
+        before = document.former.hash if document.former is not None and self._member.is_member else None
         return told is not None and told.cluster in (document.hash, before)
 
     async def _ask_briefly(self) -> None:

@@ -393,7 +393,17 @@ async def test_a_joiner_that_slept_through_the_joint_configuration_waits_for_tho
     r5 = ReplicaInfo("r5", "http://127.0.0.1:7005", store="of-r5")
     fleet.others.members["r5"] = None
     together = with_members(DOCUMENT, [*with_r4(r4).replicas, r5])
-    await r4.configured.follow(settled(joint(DOCUMENT, together)))
+    await fleet.stop("r1")
+    changed = joint(DOCUMENT, replace(DOCUMENT, choices=(ChoiceRule("queue/*", collect=False),)))
+    await r4.configured.follow(changed)
+    await until(lambda: list(r4.awaited) == ["r1"])
+    await r4.configured.follow(
+        settled(joint(settled(changed), with_members(settled(changed), together.replicas)))
+    )
+    await until(lambda: list(r4.awaited) == ["r1", "r5"])
+    await fleet.stop("r4")
+    r4 = fleet.join()  # Also after a restart.
+    fleet.start("r1")
     await until(lambda: r4.is_vouched_for)
 
 
