@@ -135,7 +135,10 @@ def take_back(at: ClusterDocument) -> Generator[Todo, Any, tuple[ClusterDocument
     """End the change under way, if there is one, with the configuration that was in force before. Returns what is in force then, and whether a change
     was taken back: it may have come to its end instead."""
     chosen, is_taken = (yield from _latest(at)), False
-    while (at := chosen.document).former is not None:
+    number = chosen.document.number
+    while (
+        at := chosen.document
+    ).former is not None and at.number == number:  # Not one that others begin after it.
         before = taken_back(at)
         chosen = yield from _choose(chosen, before)
         is_taken = chosen.document.number == before.number and is_like(chosen.document, before)

@@ -57,11 +57,18 @@ def carry(operation: Carry, task: Task, machine: Machine) -> OutcomeSteps:
         yield from decide(
             name, FoldCommand(carries=True) if is_cell else ConfirmCommand(carries=True), task, machine
         )
+        repeatable = _repeatable(cache)
         if not is_cell:
             yield from _carry_entries(cache, task, machine)
-        return Done(sum(bool(each.taken) for each in cache.summary.recent), "Carry/Ok", NOBODY)
+        # What was known is thrown away where a replica has forgotten something meanwhile.
+        return Done(max(repeatable, _repeatable(cache)), "Carry/Ok", NOBODY)
     finally:
         cache.pins -= 1
+
+
+def _repeatable(cache: LogCache) -> int:
+    """How many dequeues are remembered under their keys."""
+    return sum(bool(each.taken) for each in cache.summary.recent)
 
 
 def _look_whole(cache: LogCache, task: Task, machine: Machine) -> Generator[float, Event, frozenset[str]]:

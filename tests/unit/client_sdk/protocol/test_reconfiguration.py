@@ -397,3 +397,12 @@ def test_where_members_leave_dequeues_that_may_be_repeated_are_waited_for(
         assert asked == Wait(both.memory_s)
         asked = operator.answer(None)
     assert asked == Ask(both, names=False)
+
+
+def test_a_change_that_others_begin_after_the_one_that_is_taken_back_goes_on() -> None:
+    operator = Change(steps=take_back(OLD))
+    operator.read(BOTH)
+    operator.answer(NOT_SWAPPED)
+    later = joint(AFTER, document_of("r1", "r4", "r6"))
+    operator.read(later)
+    assert operator.result == (later, False)

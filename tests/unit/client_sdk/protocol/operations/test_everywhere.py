@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from quorate.adts.log import NOTHING, Summary, Value
+from quorate.adts.log import NOTHING, Decision, Summary, Value
 from quorate.api_specs.limits import DEFAULTS, Limits
 from quorate.api_specs.messages import (
     NOT_AGED,
@@ -353,3 +353,15 @@ def test_what_those_alone_have_shown_who_do_not_answer_any_more_is_not_carried()
     assert OLD.t in stage.cache_of(QUEUE).seen
     stage.answer_all(EMPTY, "r1", "r2", "r4")
     assert stage.result == Done(0, "Carry/Ok", frozenset())
+
+
+def test_dequeues_that_may_be_repeated_count_though_what_was_known_is_thrown_away_meanwhile() -> None:
+    """What they took may be at members alone that leave."""
+    stage = carrying(QUEUE, *complete(OLD))
+    cache = stage.cache_of(QUEUE)
+    cache.summary = Summary(recent=(Decision("Deq k", ballot(-20), (OLD,)),))
+    stage.decide(None)
+    cache.start_over()
+    look(stage)
+    stage.answer_all(EMPTY, "r1", "r2", "r4")
+    assert stage.result == Done(1, "Carry/Ok", frozenset())
