@@ -222,6 +222,11 @@ def _local_cluster(root: Path, cluster: Path | None, replicas: int | None, ports
         )
     make_root(root)
     found.format_missing()
+    left, elsewhere = found.go_on()
+    if left:
+        say(f"No members any more, and not started: {', '.join(sorted(left))}.")
+    if elsewhere:
+        say(f"Members without a folder here, and not started: {', '.join(sorted(elsewhere))}.")
     return found
 
 

@@ -22,7 +22,7 @@ from ...api_specs.limits import STOP_S_MAX
 from ...measurement.faults.held_ports import LOCAL, HeldPort
 from ...measurement.run.replicas import NotStarted
 from ..failure import Failure
-from .data_folder import format_data_folder, make_root
+from .data_folder import format_data_folder, make_root, members_noted
 from .document import DEFAULT_NAME, new_document, read_document, write_new
 from .probe import is_live, is_ready
 
@@ -66,6 +66,8 @@ class LocalCluster:
         self._endpoints: Final[dict[str, Mapping[str, str]]] = {}
         self._joined: Final[dict[str, str]] = {}
         """URLs of replicas that the document does not name."""
+        self._left: Final[set[str]] = set()
+        """Those that it names, and that are no members any more."""
         self._children: dict[str, subprocess.Popen[bytes]] = {}
         self._stopped: set[str] = set()
         self._held: Final = dict(zip(self.urls, held, strict=False))
@@ -93,7 +95,8 @@ class LocalCluster:
     @property
     def urls(self) -> dict[str, str]:
         """Base URL by replica id."""
-        return self.document.urls | self._joined
+        urls = self.document.urls | self._joined
+        return {id: url for id, url in urls.items() if id not in self._left}
 
     @property
     def pids(self) -> dict[str, int]:
@@ -150,6 +153,16 @@ class LocalCluster:
                 start_new_session=True,
             )
         self._stopped.discard(id)
+
+    def go_on(self) -> tuple[set[str], set[str]]:
+        """Have the members of now start, where these changed while the replicas ran: those that left and do not start, and members that have no folder
+        here."""
+        now = members_noted(self.document, map(self.data_folder, self.document.urls))
+        self._left.update(self.document.urls.keys() - now.votes.keys())
+        came = {id: url for id, url in now.urls.items() if id not in self.document.urls}
+        here = {id for id in came if self.data_folder(id).exists()}
+        self._joined.update({id: came[id] for id in here})
+        return set(self._left), came.keys() - here
 
     def join(self, replica_id: str, deadline_s: float = READY_DEADLINE_S) -> str:
         """Start a replica that is no member yet, and wait until it answers: its URL."""

@@ -157,9 +157,10 @@ def announcement_endpoint(member: Member) -> Callable[[Request], Awaitable[Respo
     async def answer_announcement(request: Request) -> Response:
         body = await request.body()
         announcement = await read_apart(lambda: _decoded(body, JSON, _DECODE_ANNOUNCEMENT))
+        within = member.document
         member.configured.check(announcement.cluster)
-        check_announcement(announcement, member.id, member.document.former_members)
-        return Response(msgspec.json.encode(await member.testify(announcement)), media_type=JSON)
+        check_announcement(announcement, member.id, within.former_members)
+        return Response(msgspec.json.encode(await member.testify(announcement, within)), media_type=JSON)
 
     return answer_announcement
 

@@ -41,7 +41,7 @@ from ..protocol.room import handle_within
 from ..protocol.witness import Witness, contradiction, seen
 from ..store.group_commit import Committer, Done, Note, Overloaded, Sized, TransactionCounts
 from ..store.store import StorageFailed, Store
-from .configured import Configured
+from .configured import Configured, WrongCluster
 from .reply_budget import Budget
 
 if TYPE_CHECKING:
@@ -332,13 +332,16 @@ class Member:
         """The reply to a request of this replica's own, which is done as part of the transaction."""
         return self._handle(store, (request,)).result.replies[0]
 
-    async def testify(self, announcement: Announcement) -> Testimony:
+    async def testify(self, announcement: Announcement, within: ClusterDocument | None = None) -> Testimony:
         """What was known of the sender's store; from now on, what it says as well, unless it cannot be written. A replica
-        that does not vote may still testify, if it has a store at all. Raises as `run` does."""
+        that does not vote may still testify, if it has a store at all. Raises as `run` does, and WrongCluster where it went on from the configuration
+        `within` which it was asked."""
         if self._committer is None:
             raise StoreLost(self.lost)
 
         def work(store: Store, *, notes: bool) -> Testimony:
+            if within is not None and self.document is not within:
+                raise WrongCluster(announcement.cluster, self.document)
             is_member = announcement.replica in self.document.votes
             known = store.others.witness(announcement.replica)
             now = seen(known, announcement, is_member=is_member)

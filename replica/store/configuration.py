@@ -4,7 +4,9 @@ A quorum of another configuration need not meet those that stored what was ackno
 its first vote, and votes under no other, unless the cluster chose a later one while it ran: then it notes that one whole. Must not know who asks.
 """
 
-from contextlib import closing
+import sqlite3
+from collections.abc import Iterable
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Final
 
@@ -20,7 +22,7 @@ from ...api_specs.configuration import (
     types_in,
 )
 from . import statements
-from .database import Database, Reader
+from .database import Database, Reader, StorageFailed
 from .records import damaged, with_sum, without_sum
 
 _WHAT: Final = "the configuration that it voted under"
@@ -63,6 +65,21 @@ def in_force_at(file: ClusterDocument, copy: Path) -> ClusterDocument:
     with closing(Reader(copy, READ_S, is_still=True)) as reader:
         chosen = chosen_in(reader)
     return file if chosen is None else in_force(file, chosen)
+
+
+def latest_at(file: ClusterDocument, databases: Iterable[Path]) -> ClusterDocument:
+    """The cluster file with the latest configuration that one of these databases notes. One that cannot be read is left out: its replica says why."""
+    found = [file]
+    for database in databases:
+        for is_still in (False, True):  # A log beside it is read as well, where there is one.
+            with (
+                suppress(StorageFailed, sqlite3.Error),
+                closing(Reader(database, READ_S, is_still=is_still)) as reader,
+            ):
+                if (chosen := chosen_in(reader)) is not None:
+                    found.append(in_force(file, chosen))
+                break
+    return max(found, key=lambda each: each.number)
 
 
 def note(database: Database, document: ClusterDocument) -> None:

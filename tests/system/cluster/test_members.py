@@ -255,3 +255,20 @@ def test_what_cannot_be_done_is_said_before_anything_is(clusters: Clusters) -> N
     }.items():
         assert sentence in _refused(cluster, words)
     assert member(cluster, "list")["epoch"] == 0
+
+
+@pytest.mark.parametrize("ends", ["stopped", "killed"])
+def test_up_starts_the_members_of_now_by_the_first_cluster_file(clusters: Clusters, ends: str) -> None:
+    cluster = clusters.start()
+    member(cluster, "replace", "r3", cluster.join("r4"))
+    url = cluster.urls["r4"]
+    for replica in list(cluster.pids) if ends == "killed" else []:
+        cluster.kill(replica)
+    cluster.stop()
+    again = LocalCluster(cluster.root)
+    clusters.made.append(again)
+    assert again.go_on() == ({"r3"}, set())
+    assert (list(again.urls), again.urls["r4"]) == (["r1", "r2", "r4"], url)
+    again.start()
+    again.ready()
+    assert all(each["is_ready"] for each in members(again).values())

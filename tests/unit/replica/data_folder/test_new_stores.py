@@ -13,6 +13,7 @@ from quorate.api_specs.messages import Announcement, Testimony
 from quorate.client_sdk.protocol.configurations import joint, settled, taken_back
 from quorate.replica.data_folder.identity import open_folder
 from quorate.replica.protocol.witness import Witness
+from quorate.replica.service.configured import WrongCluster
 from quorate.replica.service.member import Member, OtherConfiguration, Starting, StoreLost
 from quorate.replica.store.group_commit import Overloaded
 from quorate.replica.store.peer_records import CANDIDATES_MAX
@@ -420,3 +421,17 @@ async def test_a_store_that_has_voted_follows_no_configuration_that_never_knew_i
     await r1.configured.follow(replace(elsewhere, retired=("r1",)))
     assert r1.trouble == "other-configuration", "it has left"
     await fleet.join().configured.follow(elsewhere)
+
+
+async def test_what_was_announced_in_the_configuration_before_is_not_noted_in_the_next(fleet: Fleet) -> None:
+    """A second joiner with the same id would take the place of the one that became a member."""
+    r1 = (await fleet.serving())[0]
+    r4 = fleet.join()
+    await until(lambda: not r4.awaited)
+    within = r1.document
+    await r1.configured.follow(with_r4(r4))
+    with pytest.raises(WrongCluster):
+        await r1.testify(told("another"), within)
+    noted = await r1.run(lambda store: store.others.witness("r4"))
+    assert noted is not None
+    assert noted.store == r4.folder.identity.store
