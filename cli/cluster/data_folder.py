@@ -6,7 +6,7 @@ refusals become this room's.
 
 import secrets
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -68,13 +68,19 @@ def replace_data_folder(
     return new, make_replacement(document, new, replica_id, folder, others)
 
 
-def members_noted(document: ClusterDocument, folders: Iterable[Path]) -> ClusterDocument:
-    """The cluster file with the latest configuration that a store in these folders notes, where the replicas do not run."""
+def members_noted(document: ClusterDocument, root: Path) -> ClusterDocument:
+    """The cluster file with the latest configuration that a store in a folder of `root` notes, where the replicas do not run."""
     from ...replica.data_folder.identity import DATABASE_FILE  # noqa: PLC0415
     from ...replica.store.configuration import latest_at  # noqa: PLC0415
 
-    databases = (folder / DATABASE_FILE for folder in folders)
-    return latest_at(document, [each for each in databases if each.exists()])
+    return latest_at(document, stores_in(root), DATABASE_FILE)
+
+
+def stores_in(root: Path) -> list[Path]:
+    """The folders in `root` that hold a store."""
+    from ...replica.data_folder.identity import DATABASE_FILE  # noqa: PLC0415
+
+    return sorted(each.parent for each in root.glob(f"*/{DATABASE_FILE}"))
 
 
 @refusals_told()

@@ -22,12 +22,13 @@ from ...api_specs.limits import STOP_S_MAX
 from ...measurement.faults.held_ports import LOCAL, HeldPort
 from ...measurement.run.replicas import NotStarted
 from ..failure import Failure
-from .data_folder import format_data_folder, make_root, members_noted
+from .data_folder import format_data_folder, make_root, members_noted, stores_in
 from .document import DEFAULT_NAME, new_document, read_document, write_new
 from .probe import is_live, is_ready
 
 READY_DEADLINE_S: Final = 60.0
 STOP_DEADLINE_S: Final = STOP_S_MAX
+_HERE: Final = f"http://{LOCAL}:"
 _POLL_S: Final = 0.05
 
 
@@ -117,7 +118,7 @@ class LocalCluster:
 
     def format_missing(self) -> None:
         """Format every data folder, if none is there yet; folders that vanished are left to the replica to report."""
-        if any(self.data_folder(id).exists() for id in self.urls):
+        if any(self.data_folder(id).exists() for id in self.urls) or stores_in(self.root):
             return
         for id in self.urls:
             format_data_folder(self.data_folder(id), self.document, id)
@@ -157,10 +158,10 @@ class LocalCluster:
     def go_on(self) -> tuple[set[str], set[str]]:
         """Have the members of now start, where these changed while the replicas ran: those that left and do not start, and members that have no folder
         here."""
-        now = members_noted(self.document, map(self.data_folder, self.document.urls))
+        now = members_noted(self.document, self.root)
         self._left.update(self.document.urls.keys() - now.votes.keys())
         came = {id: url for id, url in now.urls.items() if id not in self.document.urls}
-        here = {id for id in came if self.data_folder(id).exists()}
+        here = {id for id, url in came.items() if self.data_folder(id).exists() and url.startswith(_HERE)}
         self._joined.update({id: came[id] for id in here})
         return set(self._left), came.keys() - here
 

@@ -15,6 +15,7 @@ import msgspec
 from ...api_specs.cluster import BadCluster, ClusterDocument, from_json
 from ...api_specs.configuration import (
     Configuration,
+    check_same_cluster,
     configuration_of,
     difference,
     in_force,
@@ -67,18 +68,22 @@ def in_force_at(file: ClusterDocument, copy: Path) -> ClusterDocument:
     return file if chosen is None else in_force(file, chosen)
 
 
-def latest_at(file: ClusterDocument, databases: Iterable[Path]) -> ClusterDocument:
-    """The cluster file with the latest configuration that one of these databases notes. One that cannot be read is left out: its replica says why."""
+def latest_at(file: ClusterDocument, folders: Iterable[Path], database: str) -> ClusterDocument:
+    """The cluster file with the latest configuration that a store in these folders notes, of replicas that do not run. One that is of another cluster, or
+    cannot be read, is left out: its replica says why."""
     found = [file]
-    for database in databases:
-        for is_still in (False, True):  # A log beside it is read as well, where there is one.
-            with (
-                suppress(StorageFailed, sqlite3.Error),
-                closing(Reader(database, READ_S, is_still=is_still)) as reader,
-            ):
-                if (chosen := chosen_in(reader)) is not None:
-                    found.append(in_force(file, chosen))
-                break
+    for folder in folders:
+        path = folder / database
+        has_log = path.with_name(database + "-wal").exists()  # Else nothing may be made beside it.
+        with (
+            suppress(StorageFailed, sqlite3.Error, BadCluster),
+            closing(Reader(path, READ_S, is_still=not has_log)) as reader,
+        ):
+            meta = dict(reader.all(statements.GET_META))
+            if (meta.get("cluster"), meta.get("replica")) == (file.name, folder.name):
+                chosen = chosen_in(reader) or file
+                check_same_cluster(file, chosen)
+                found.append(in_force(file, chosen))
     return max(found, key=lambda each: each.number)
 
 

@@ -88,7 +88,8 @@ class Watch(Background):
     async def _be_noted(self) -> None:
         """A new store: ask for as long as it takes, until every other replica has noted it, and this one is a member. Those need not that leave the
         cluster, as one that is replaced, nor those that come with it."""
-        member, pause_s, before = self._member, RETRY_S, self._member.folder.before
+        member, pause_s = self._member, RETRY_S
+        before = member.folder.before or member.document.former
         while True:
             if member.is_member:
                 await self._heard([name for name in member.others if not self._has_noted(name)], ASK_S)

@@ -272,3 +272,23 @@ def test_up_starts_the_members_of_now_by_the_first_cluster_file(clusters: Cluste
     again.start()
     again.ready()
     assert all(each["is_ready"] for each in members(again).values())
+
+
+def test_up_makes_no_new_stores_and_starts_no_former_members_where_all_of_the_file_have_left(
+    clusters: Clusters, single: LocalCluster
+) -> None:
+    """The first one never heard of the last change, since it was down."""
+    member(single, "replace", "r1", single.join("r2"))
+    single.kill("r1")
+    words = ("member", "replace", "r2", single.join("r3"), "--cluster", single.urls["r2"])
+    assert quorate(*words).returncode == 0
+    single.stop()
+    for gone in ((), ("r1", "r2")):
+        for replica in gone:
+            shutil.rmtree(single.data_folder(replica))
+        again = LocalCluster(single.root)
+        clusters.made.append(again)
+        again.format_missing()
+        assert again.go_on() == ({"r1"}, set())
+        assert list(again.urls) == ["r3"]
+        assert not gone or not again.data_folder("r1").exists()
