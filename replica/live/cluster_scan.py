@@ -135,11 +135,10 @@ class ClusterScan:
 
     async def _ask_all(self, ask: Callable[[str, str], Awaitable[_Answer]]) -> dict[str, _Answer]:
         urls = self._member.urls
-        members = list(self._member.document.votes)
-        answers = await asyncio.gather(*(ask(id, urls[id].rstrip("/")) for id in members))
+        answers = await asyncio.gather(*(ask(id, url.rstrip("/")) for id, url in urls.items()))
         # Members may have changed meanwhile.
-        told, left = zip(members, answers, strict=True), self._member.document.votes
-        return {id: answer for id, answer in told if id in left}
+        left = self._member.document.votes
+        return {id: answer for id, answer in zip(urls, answers, strict=True) if id in left}
 
     async def _catch_up(self, id: str, url: str) -> dict[str, CatchUp] | None:
         if id == self._member.id:

@@ -7,13 +7,15 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from quorate.adts.types.catalogue import CONFIGURATION
 from quorate.api_specs.cluster import ChoiceRule, ClusterDocument, ReplicaInfo, parse
+from quorate.cli.cluster import change_command
 from quorate.cli.cluster.change_command import TOLD_EVERY, Progress, Shift, shifts_between
 from quorate.cli.cluster.choice_command import with_rule
 from quorate.cli.cluster.document import read_document
 from quorate.cli.cluster.local_cluster import LocalCluster
-from quorate.client_sdk.protocol.core.values import Carry, Done
-from quorate.client_sdk.protocol.reconfiguration import Ask, CarryAll, Holding
+from quorate.client_sdk.protocol.core.values import Carry, CompareAndSet, Done, Failed
+from quorate.client_sdk.protocol.reconfiguration import Ask, CarryAll, Holding, Perform, Wait
 from tests.unit.cli.conftest import quorate, run_at
 
 EAGER = ("Enq=0,1", "Deq=3,1")
@@ -184,3 +186,28 @@ def test_a_new_document_may_be_the_change(running: LocalCluster) -> None:
     assert told(running, "change", str(running.document_path), "--dry-run") == {"shifts": [], "epoch": 0}
     assert told(running, "change", str(running.document_path))["epoch"] == 0
     assert read_document(running.document_path).number == 0
+
+
+def test_what_was_certainly_not_chosen_has_not_begun() -> None:
+    """As where the token may not change the cluster's register."""
+    choosing = Perform(CompareAndSet(CONFIGURATION, None, None))
+    progress = Progress(None)
+    progress.hear(choosing, Failed("refused", "the token lacks a scope", definite=True))
+    assert not progress.has_begun
+    progress.hear(choosing, Failed("unknown", "no answer", definite=False))
+    assert progress.has_begun
+
+
+def test_what_is_waited_for_is_said_once(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(change_command, "TOLD_S", -1.0)
+    progress = Progress(None)
+    for told in ({}, {}, {"r1": Holding(0, (), 0), "r2": Holding(0, (), 0, awaits=("r3",))}):
+        progress.hear(Ask(THREE), told)
+        progress.hear(Wait(0.05), None)
+    first, second = capsys.readouterr().err.splitlines()
+    assert first == "Waiting: r1, r2, r3 did not answer."
+    assert second.startswith(
+        "Waiting: r3 did not answer; r2 has not been heard by r3, so that it could not vote"
+    )

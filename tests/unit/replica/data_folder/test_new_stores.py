@@ -11,6 +11,7 @@ from quorate.api_specs.cluster import BadCluster, ChoiceRule, ClusterDocument, R
 from quorate.api_specs.configuration import with_members
 from quorate.api_specs.messages import Announcement, Testimony
 from quorate.client_sdk.protocol.configurations import joint, settled, taken_back
+from quorate.client_sdk.protocol.core.values import Unanswered
 from quorate.replica.data_folder.identity import open_folder
 from quorate.replica.protocol.witness import Witness
 from quorate.replica.service.configured import WrongCluster
@@ -435,3 +436,17 @@ async def test_what_was_announced_in_the_configuration_before_is_not_noted_in_th
     noted = await r1.run(lambda store: store.others.witness("r4"))
     assert noted is not None
     assert noted.store == r4.folder.identity.store
+
+
+async def test_one_that_leaves_while_it_is_asked_is_no_peer_afterwards(fleet: Fleet) -> None:
+    r1 = (await fleet.serving())[0]
+    without = with_members(DOCUMENT, [each for each in DOCUMENT.replicas if each.id != "r3"])
+    usual = fleet.others.announce
+
+    async def announce(replica: str, told: Announcement, timeout_s: float) -> Testimony | Unanswered:
+        await r1.configured.follow(settled(joint(DOCUMENT, without)))
+        return await usual(replica, told, timeout_s)
+
+    fleet.others.announce = announce  # type: ignore[method-assign]
+    await Watch(r1, fleet.others)._round(["r2", "r3"], WAIT_S)
+    assert list(r1.peers) == ["r2"]

@@ -395,8 +395,9 @@ async def test_a_replica_in_an_earlier_configuration_is_waited_for_as_well(
     earlier = Further(DOCUMENT)
     asking = asyncio.create_task(Watch(own, earlier)._ask())
     if comes:
-        while earlier.asked < 12:
-            await asyncio.sleep(watch_module.ASK_S)
+        async with asyncio.timeout(WAIT_S):
+            while earlier.asked < 12:
+                await asyncio.sleep(watch_module.ASK_S)
         assert not own.is_vouched_for
         earlier.document = both
     await asking

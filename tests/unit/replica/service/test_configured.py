@@ -280,3 +280,15 @@ async def test_stores_of_members_are_remembered_and_of_a_new_one_the_store_that_
     await member.configured.follow(settled(both))
     assert await remembered() == seen | {"r3": None, "r5": None, "r6": None}
     await asyncio.to_thread(member.close)
+
+
+async def test_it_goes_on_whole_though_who_told_it_goes_away_in_the_middle(member: Member) -> None:
+    """Else what is noted on disk could be ahead of what it answers under, for good."""
+    async with member.configured.turn:
+        telling = asyncio.create_task(member.configured.follow(BOTH))
+        await asyncio.sleep(0.01)
+        telling.cancel()
+        await asyncio.gather(telling, return_exceptions=True)
+    async with asyncio.timeout(60):
+        while member.document != BOTH:
+            await asyncio.sleep(0.001)
