@@ -9,11 +9,14 @@ from msgspec.structs import replace
 
 from quorate.adts.types.catalogue import CONFIGURATION
 from quorate.api_specs.cluster import ChoiceRule, ClusterDocument, ReplicaInfo, parse
+from quorate.api_specs.configuration import with_members
 from quorate.cli.cluster import change_command
 from quorate.cli.cluster.change_command import TOLD_EVERY, Progress, Shift, shifts_between
+from quorate.cli.cluster.change_command import _check as check
 from quorate.cli.cluster.choice_command import with_rule
 from quorate.cli.cluster.document import read_document
 from quorate.cli.cluster.local_cluster import LocalCluster
+from quorate.cli.failure import Usage
 from quorate.client_sdk.protocol.core.values import Carry, CompareAndSet, Done, Failed
 from quorate.client_sdk.protocol.reconfiguration import Ask, CarryAll, Holding, Perform, Wait
 from tests.unit.cli.conftest import quorate, run_at
@@ -211,3 +214,15 @@ def test_what_is_waited_for_is_said_once(
     assert second.startswith(
         "Waiting: r3 did not answer; r2 has not been heard by r3, so that it could not vote"
     )
+
+
+def test_members_change_only_where_the_stores_of_those_that_stay_are_named() -> None:
+    """An empty folder could vote in the place of one whose file names no other members. One that leaves, as its disk is lost, cannot tell its store."""
+    named = with_members(THREE, [replace(each, store=f"s{each.id}") for each in THREE.replicas])
+    r4 = ReplicaInfo("r4", "http://127.0.0.1:4", store="s4")
+    with pytest.raises(Usage, match="names no store of r1, r2, r3: an empty folder could vote"):
+        check(THREE, with_members(THREE, [*THREE.replicas, r4]))
+    check(named, with_members(named, [*named.replicas, r4]))
+    lost = replace(named, replicas=(replace(named.replicas[0], store=""), *named.replicas[1:]))
+    check(lost, with_members(lost, [*lost.replicas[1:], r4]))
+    check(THREE, replace(THREE, choices=(ChoiceRule("queue/*"),)))

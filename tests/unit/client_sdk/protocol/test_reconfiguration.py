@@ -406,3 +406,16 @@ def test_a_change_that_others_begin_after_the_one_that_is_taken_back_goes_on() -
     later = joint(AFTER, document_of("r1", "r4", "r6"))
     operator.read(later)
     assert operator.result == (later, False)
+
+
+def test_a_change_that_came_to_its_end_and_was_undone_by_another_operator_was_not_taken_back() -> None:
+    operator = Change()
+    operator.begin()
+    operator.answer({"r1": 1, "r2": 1})
+    operator.answer({"r1": holding(), "r2": holding()})
+    operator.answer({"r1": holding(), "r2": holding()})
+    undone = replace(OLD, epoch=4)
+    operator.answer(NOT_SWAPPED)
+    assert operator.read(undone) == Tell(undone)
+    operator.answer({"r1": 4})
+    assert operator.answer({}) == Ask(NEW), "he is the last one to want something"

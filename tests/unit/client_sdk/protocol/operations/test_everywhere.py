@@ -18,7 +18,7 @@ from quorate.api_specs.messages import (
     Row,
     Status,
 )
-from quorate.client_sdk.protocol.core.rounds import Expired
+from quorate.client_sdk.protocol.core.rounds import Expired, Task
 from quorate.client_sdk.protocol.core.values import YOUNG, Carry, CollectTombstone, Done, ReadRepair
 from quorate.client_sdk.protocol.decisions.transitions import (
     ConfirmCommand,
@@ -365,3 +365,16 @@ def test_dequeues_that_may_be_repeated_count_though_what_was_known_is_thrown_awa
     look(stage)
     stage.answer_all(EMPTY, "r1", "r2", "r4")
     assert stage.result == Done(1, "Carry/Ok", frozenset())
+
+
+def test_a_carry_whose_time_is_over_begins_nothing_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where all answer at once, nothing else would end it."""
+    stage = carrying(QUEUE, *complete(OLD))
+    stage.decide(None)
+    for replica in ("r1", "r2"):
+        stage.answer(replica, shown(*complete(OLD), decided=ballot(-30)))
+    monkeypatch.setattr(Task, "is_late", property(lambda _: True))
+    before = len(stage.sends)
+    with pytest.raises(Expired, match="its entries are not stored yet"):
+        stage.answer("r4", EMPTY)
+    assert len(stage.sends) == before
