@@ -147,11 +147,27 @@ class ClusterDocument(Struct, frozen=True, forbid_unknown_fields=True, dict=True
     changes."""
     retired: tuple[str, ...] | UnsetType = UNSET
     """Replicas that were members before and are none now; none of them comes back. Left out of the JSON form where there are none."""
+    dead: tuple[str, ...] | UnsetType = UNSET
+    """While the cluster changes: members of before that an operator has declared dead. They are off, and stay off; `survivors` stand in for them. Left
+    out of the JSON form where there are none."""
 
     @property
     def former_members(self) -> tuple[str, ...]:
         """`retired`, empty where it is left out."""
         return () if self.retired is UNSET else self.retired
+
+    @property
+    def declared_dead(self) -> tuple[str, ...]:
+        """`dead`, empty where it is left out."""
+        return () if self.dead is UNSET else self.dead
+
+    @cached_property
+    def survivors(self) -> frozenset[str]:
+        """Where some members of the configuration before were declared dead, all others of it that have votes; else empty."""
+        if self.former is None or not self.declared_dead:
+            return frozenset()
+        voters = {name for name, votes in self.former.own_votes.items() if votes}
+        return frozenset(voters.difference(self.declared_dead))
 
     @property
     def number(self) -> int:
@@ -246,7 +262,9 @@ class ClusterDocument(Struct, frozen=True, forbid_unknown_fields=True, dict=True
         if (outbox := self.outbox(object_name)) is not None:
             return _cached_choice("queue", ((outbox.replica, 1),), _NO_WORDS, "clock", "atomic")
         choice = self.choice_by(self.rule_of(object_name), adt_of(object_name))
-        return choice if self.former is None else JointChoice(self.former.choice_of(object_name), choice)
+        if self.former is None:
+            return choice
+        return JointChoice(self.former.choice_of(object_name), choice, self.survivors)
 
     def choice_by(self, rule: ChoiceRule, adt: str) -> QuorumChoice:
         """The quorum choice that a rule gives to objects of a data type."""
@@ -322,9 +340,9 @@ def parse(text: str, source: str = "cluster.toml") -> ClusterDocument:
 
 
 def _of_user(document: ClusterDocument) -> ClusterDocument:
-    if any(each is not UNSET for each in (document.epoch, document.old, document.retired)):
+    if any(each is not UNSET for each in (document.epoch, document.old, document.retired, document.dead)):
         raise BadCluster(
-            "epoch, old, retired: the cluster writes these itself when it changes: leave them out"
+            "epoch, old, retired, dead: the cluster writes these itself when it changes: leave them out"
         )
     return document
 
@@ -355,9 +373,10 @@ def checked(document: ClusterDocument) -> ClusterDocument:
     if not 0 <= document.number <= EPOCH_MAX:
         raise BadCluster(f"epoch is {document.number}: configurations are counted from 0 to {EPOCH_MAX}")
     if (former := document.former) is not None:
-        if former.former is not None or former.number + 1 != document.number:
-            raise BadCluster("old: it must be the configuration just before, which changes to none itself")
+        if former.former is not None or former.number >= document.number:
+            raise BadCluster("old: it must be a configuration of before, which changes to none itself")
         checked(former)
+    _check_dead(document)
     _check_replicas(document)
     if (problem := document.limits.problem()) is not None:
         raise BadCluster(f"[limits]: {problem}")
@@ -369,6 +388,24 @@ def checked(document: ClusterDocument) -> ClusterDocument:
         _check_rule(document, number, rule)
     _check_shadowed(document)
     return document
+
+
+def _check_dead(document: ClusterDocument) -> None:
+    dead = document.declared_dead
+    if not dead:
+        return
+    if document.former is None:
+        raise BadCluster("dead: members are declared dead while the cluster changes, and never else")
+    if unknown := [name for name in dead if name not in document.former.own_votes]:
+        raise BadCluster(
+            f"{', '.join(unknown)} cannot be declared dead: the members are {', '.join(document.former.own_votes)}"
+        )
+    if kept := [name for name in dead if name in document.own_votes]:
+        raise BadCluster(
+            f"{', '.join(kept)} is declared dead, and would still be a member: remove or replace it in the same change"
+        )
+    if not document.survivors:
+        raise BadCluster("no member with a vote is left that is not declared dead: restore a backup instead")
 
 
 def _check_clock(clock: ClockSettings) -> None:

@@ -66,6 +66,29 @@ def tolerated(quorum: Quorum, members: int) -> int:
     return down
 
 
+def loses(document: ClusterDocument, lost: Collection[str]) -> list[str]:
+    """The event classes of which lost replicas alone may have been a final quorum, with their objects. While the cluster changes, under the
+    configuration before, under which may have been acknowledged what is not carried yet, or under the one to come."""
+    if document.former is not None:
+        alone = replace(document, old=UNSET)
+        return sorted({*loses(document.former, lost), *loses(alone, lost)})
+    found = [
+        f"Enq/Ok of {rule.objects} (kept by one replica's outbox until it is relayed)"
+        for rule in document.choices
+        if rule.has_outboxes
+    ]
+    for adt, specification in document.specifications.items():
+        patterns = [rule.objects for rule in document.choices if rule.objects.partition("/")[0] in (adt, "*")]
+        for pattern in [*patterns, f"{adt}/*"]:
+            choice = document.choice_of(f"{adt}/{pattern.partition('/')[2] or '*'}")
+            found += [
+                f"{name} of {pattern} (final quorum {choice.classes[name].final})"
+                for name in sorted(specification.changes)
+                if choice.final_of(name).is_met_by(set(lost))
+            ]
+    return sorted(set(found))
+
+
 def check_same_cluster(file: ClusterDocument, told: ClusterDocument) -> None:
     """Raises BadCluster where what is told is of another cluster than the file: two may have the same names of replicas."""
     if told.name != file.name:
@@ -104,7 +127,7 @@ def with_members(document: ClusterDocument, members: Collection[ReplicaInfo]) ->
     rules = tuple(_majorities_kept(document, rule) for rule in document.choices)
     if votes == document.own_votes:
         rules = document.choices
-    return checked(replace(document, old=UNSET, replicas=tuple(members), choices=rules))
+    return checked(replace(document, old=UNSET, dead=UNSET, replicas=tuple(members), choices=rules))
 
 
 def _majorities_kept(document: ClusterDocument, rule: ChoiceRule) -> ChoiceRule:

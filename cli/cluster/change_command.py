@@ -5,7 +5,7 @@ Owns the words: what becomes more and less available, and how far the change has
 
 import asyncio
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from ...adts.specification import operation_of
 from ...api_specs.cluster import ClusterDocument, ReplicaInfo
-from ...api_specs.configuration import configuration_of, difference, tolerated
+from ...api_specs.configuration import configuration_of, difference, loses, tolerated
 from ...client_sdk.api.connect import Recipe
 from ...client_sdk.errors import QuorateError
 from ...client_sdk.protocol.configurations import joint
@@ -60,6 +60,16 @@ ChangeDeadlineOption = Annotated[
 ]
 
 
+DeadOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--declare-dead",
+        metavar="ID",
+        help="A member that leaves, is off, and stays off: the change does not wait for it. What it alone stored is lost.",
+    ),
+]
+
+
 class Shift(Struct, frozen=True):
     """For event classes of some objects, how many replicas may be down, whichever they are: before and after."""
 
@@ -88,6 +98,7 @@ def change(
     abort: Annotated[
         bool, typer.Option("--abort", help="Take the change under way back, instead of NEW.")
     ] = False,
+    dead: DeadOption = None,
     dry_run: DryRunOption = False,
     deadline_s: ChangeDeadlineOption = DEADLINE_S,
     as_json: AsJson = False,
@@ -108,10 +119,18 @@ def change(
         wanted = with_stores(read_document(new), now)
         if found := difference(configuration_of(now), configuration_of(wanted)):
             say(f"Members, votes and rules: {found.replace(' then', ' before')}.")
-        carry_out(cluster, now, lambda _: wanted, dry_run=dry_run, deadline_s=deadline_s, as_json=as_json)
+        carry_out(
+            cluster,
+            now,
+            lambda _: wanted,
+            dead=dead or (),
+            dry_run=dry_run,
+            deadline_s=deadline_s,
+            as_json=as_json,
+        )
         return
-    if dry_run:
-        raise Usage("--abort with --dry-run: leave one of them out.")
+    if dry_run or dead:
+        raise Usage(f"--abort with {'--dry-run' if dry_run else '--declare-dead'}: leave one of them out.")
     was_at = cluster_document(cluster)
     taken: list[bool] = []
     document = _driven(cluster, None, deadline_s, taken)
@@ -126,15 +145,26 @@ def change(
 
 
 def carry_out(
-    cluster: str, now: ClusterDocument, want: Wanted, *, dry_run: bool, deadline_s: float, as_json: bool
+    cluster: str,
+    now: ClusterDocument,
+    want: Wanted,
+    *,
+    dead: Collection[str] = (),
+    dry_run: bool,
+    deadline_s: float,
+    as_json: bool,
 ) -> None:
-    """Say what becomes more and less available than now, have the cluster go on to the configuration, and answer what is in force. Raises Failure."""
+    """Say what becomes more and less available than now, and what those that are declared dead take with them; have the cluster go on to the
+    configuration, and answer what is in force. Raises Failure."""
     wanted = want(now)
-    _check(now, wanted)
+    _check(now, wanted, dead)
     shifts = list(shifts_between(now, wanted))
     for shift in shifts:
         say(f"{shift.told}.")
     told: dict[str, Any] = {"shifts": to_builtins(shifts)}
+    if dead:
+        told["lost"] = loses(now, dead)
+        say(_words_of_loss(told["lost"], dead))
     if dry_run:
         is_same = now.former is None and is_like(now, wanted)
         answer(
@@ -143,7 +173,7 @@ def carry_out(
             "Nothing would change." if is_same else "Nothing was changed.",
         )
         return
-    document = _driven(cluster, want, deadline_s)
+    document = _driven(cluster, want, deadline_s, dead=dead)
     text = f"Configuration {document.number} is in force."
     answer(as_json, told | {"epoch": document.number, "hash": document.hash}, text)
 
@@ -197,7 +227,14 @@ def joining(now: ClusterDocument, url: str, as_given: ReplicaInfo) -> ReplicaInf
     return replace(as_given, id=id, url=url, store=store)
 
 
-def _check(now: ClusterDocument, wanted: ClusterDocument) -> None:
+def _words_of_loss(lost: Sequence[str], dead: Collection[str]) -> str:
+    names = " and ".join(dead)
+    if not lost:
+        return f"No quorum consists of {names} alone: nothing that was acknowledged is lost."
+    return f"What {names} alone stored is lost, if others have not copied it yet: acknowledged {', '.join(lost)}."
+
+
+def _check(now: ClusterDocument, wanted: ClusterDocument, dead: Collection[str] = ()) -> None:
     if wanted.name != now.name:
         raise Usage(
             f"The file is of cluster {wanted.name!r}, and this one is {now.name!r}: name its own file."
@@ -208,8 +245,22 @@ def _check(now: ClusterDocument, wanted: ClusterDocument) -> None:
             f"The cluster file names no store of {', '.join(unnamed)}: an empty folder could vote in its place, and knows no other members. Write "
             '`store = "…"`, as `quorate member list --json` tells it, into every copy of the file, and start the replicas again.'
         )
-    if now.former is None:
-        joint(now, wanted)  # Raises BadCluster where it cannot follow.
+    if now.former is None and not is_like(now, wanted):
+        joint(now, wanted, dead)  # Raises BadCluster where it cannot follow.
+    for id in dead:
+        _check_off(id, now)
+
+
+def _check_off(id: str, now: ClusterDocument) -> None:
+    """Raises Usage where the replica answers."""
+    if id not in now.urls:
+        return
+    try:
+        told = get(now.urls[id], "/v1/status", read_token())
+    except NoAnswer:
+        return
+    if isinstance(told, dict) and told.get("replica") == id:
+        raise Usage(f"{id} answers at {now.urls[id]}: stop it for good before it is declared dead.")
 
 
 def shifts_between(now: ClusterDocument, wanted: ClusterDocument) -> Iterator[Shift]:
@@ -242,9 +293,17 @@ def _shifts_of(objects: str, before: ClusterDocument, after: ClusterDocument) ->
 
 
 def _driven(
-    cluster: str, want: Wanted | None, deadline_s: float, taken: list[bool] | None = None
+    cluster: str,
+    want: Wanted | None,
+    deadline_s: float,
+    taken: list[bool] | None = None,
+    dead: Collection[str] = (),
 ) -> ClusterDocument:
-    steps = partial(_taken_back, [] if taken is None else taken) if want is None else partial(_steps, want)
+    steps = (
+        partial(_taken_back, [] if taken is None else taken)
+        if want is None
+        else partial(_steps, want, frozenset(dead))
+    )
     place = url_of(cluster) or read_document(Path(cluster))
     recipe = Recipe(place, {}, read_token(), None, from_environment())
     progress = Progress(want)
@@ -281,8 +340,8 @@ def _taken_back(taken: list[bool], at: ClusterDocument) -> Steps:
     return document
 
 
-def _steps(want: Wanted, at: ClusterDocument) -> Steps:
-    return steps_to(at, want)
+def _steps(want: Wanted, dead: frozenset[str], at: ClusterDocument) -> Steps:
+    return steps_to(at, want, dead)
 
 
 def _lacking(told: Mapping[str, Holding], wanted: ClusterDocument) -> str:
@@ -343,6 +402,8 @@ class Progress:
         self.has_begun |= document.former is not None
         self.behind = [name for name in document.votes if told.get(name, -1) < document.number]
         self.waits = f"{', '.join(self.behind) or 'nobody'} did not go on to configuration {document.number}"
+        if document.former is not None and self.behind:
+            self.waits += " (one that is off for good can be removed, or replaced, with --declare-dead ID)"
         if document.former is not None and document.number > self._epoch:
             self._epoch = document.number
             say(f"Joint configuration {document.number}: each quorum is one of the old and one of the new.")

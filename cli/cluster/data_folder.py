@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...api_specs.cluster import ClusterDocument
+from ...api_specs.configuration import loses
 from ...replica.data_folder.private_folders import make_private_folder
 from ..failure import Failure
 from ..files import used_as_folder
@@ -87,7 +88,7 @@ def stores_in(root: Path) -> list[Path]:
 def what_is_lost(document: ClusterDocument, replica_id: str, others: dict[str, Path]) -> list[str]:
     """The event classes of which the lost replica alone may have been a final quorum, by the configuration that the others' folders note. Raises
     Failure."""
-    from ...replica.data_folder.replacement import in_force_in, loses  # noqa: PLC0415
+    from ...replica.data_folder.replacement import in_force_in  # noqa: PLC0415
 
     members = {other: folder for other, folder in others.items() if other != replica_id}
     return loses(in_force_in(document, members), [replica_id])

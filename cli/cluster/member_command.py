@@ -21,7 +21,7 @@ from ..failure import Usage
 from ..groups import Group
 from ..options import ClusterOption
 from ..output import AsJson, answer, console, reported, say
-from .change_command import DEADLINE_S, ChangeDeadlineOption, DryRunOption, carry_out, joining
+from .change_command import DEADLINE_S, ChangeDeadlineOption, DeadOption, DryRunOption, carry_out, joining
 from .document import DEFAULT_NAME
 from .status import CatchUp, Found, ask_all, cluster_document, told_document
 
@@ -117,17 +117,19 @@ def add(
 def remove(
     ids: IdsArgument,
     cluster: ClusterOption = DEFAULT_NAME,
+    dead: DeadOption = None,
     dry_run: DryRunOption = False,
     deadline_s: ChangeDeadlineOption = DEADLINE_S,
     as_json: AsJson = False,
 ) -> None:
     """Have members leave; callers go on. Their ids never come back.
 
-    It may be down, unless a quorum choice lets it store something alone.
+    It may be down, unless a quorum choice lets it store something alone:
+    then declare it dead.
     """
     now = cluster_document(cluster)
     _check_known(now, ids)
-    _carry_out(cluster, now, leaving=ids, dry_run=dry_run, deadline_s=deadline_s, as_json=as_json)
+    _carry_out(cluster, now, leaving=ids, dead=dead, dry_run=dry_run, deadline_s=deadline_s, as_json=as_json)
 
 
 @member_app.command("replace")
@@ -140,6 +142,7 @@ def replace_member(
         str, typer.Argument(metavar="URL", help="The running replica that takes its place and its votes.")
     ],
     cluster: ClusterOption = DEFAULT_NAME,
+    dead: DeadOption = None,
     dry_run: DryRunOption = False,
     deadline_s: ChangeDeadlineOption = DEADLINE_S,
     as_json: AsJson = False,
@@ -153,7 +156,16 @@ def replace_member(
     new = _joining(now, [url], now.votes.get(id, 1))
     if new[0].id in now.own_votes and id in now.own_votes:
         raise Usage(f"{new[0].id} is a member already: start a new replica with an id of its own.")
-    _carry_out(cluster, now, new=new, leaving=[id], dry_run=dry_run, deadline_s=deadline_s, as_json=as_json)
+    _carry_out(
+        cluster,
+        now,
+        new=new,
+        leaving=[id],
+        dead=dead,
+        dry_run=dry_run,
+        deadline_s=deadline_s,
+        as_json=as_json,
+    )
 
 
 @member_app.command("votes")
@@ -188,6 +200,7 @@ def _carry_out(
     *,
     new: Collection[ReplicaInfo] = (),
     leaving: Collection[str] = (),
+    dead: Collection[str] | None = None,
     dry_run: bool,
     deadline_s: float,
     as_json: bool,
@@ -197,7 +210,7 @@ def _carry_out(
 
     members = ", ".join(f"{each.id} ({each.votes})" for each in wanted(now).replicas)
     say(f"Members and their votes: {members}.")
-    carry_out(cluster, now, wanted, dry_run=dry_run, deadline_s=deadline_s, as_json=as_json)
+    carry_out(cluster, now, wanted, dead=dead or (), dry_run=dry_run, deadline_s=deadline_s, as_json=as_json)
 
 
 def changed(

@@ -7,10 +7,12 @@ stored under the old is met. The new one may begin, alone, when
 * no operation can end under the old one any more: the replicas that have left it block each of its quorums (`is_over`), and
 * all that was stored under the old is stored under both (`Carry` of each object, asked for while both are in force).
 
-Then quorums of the new one meet all that was ever acknowledged. It must not know who tells replicas, nor how.
+Then quorums of the new one meet all that was ever acknowledged. Where members were declared dead (`ClusterDocument.dead`), all others of the old
+configuration stand in for any quorum of it: they meet whatever a quorum stored that did not consist of the dead alone. It must not know who tells
+replicas, nor how.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from collections.abc import Set as AbstractSet
 from typing import Final
 
@@ -26,8 +28,8 @@ NOBODY: Final[frozenset[str]] = frozenset()
 _KEPT: Final = ("name", "clock", "limits", "types")
 
 
-def joint(old: ClusterDocument, new: ClusterDocument) -> ClusterDocument:
-    """The configuration in which both are in force. BadCluster where `new` cannot follow `old`."""
+def joint(old: ClusterDocument, new: ClusterDocument, dead: Collection[str] = ()) -> ClusterDocument:
+    """The configuration in which both are in force, where these members of the old one are off and stay off. BadCluster where `new` cannot follow `old`."""
     if old.former is not None:
         raise BadCluster("the cluster is changing already: let that change end, or take it back")
     for part in _KEPT:
@@ -36,7 +38,8 @@ def joint(old: ClusterDocument, new: ClusterDocument) -> ClusterDocument:
     if any(rule.has_outboxes for rule in (*old.choices, *new.choices)):
         raise BadCluster("a cluster whose queues have outboxes cannot change while it runs")
     _check_members(old, new)
-    return checked(replace(new, epoch=old.number + 1, old=old, retired=old.retired))
+    gone = tuple(sorted(dead)) or UNSET
+    return checked(replace(new, epoch=old.number + 1, old=old, retired=old.retired, dead=gone))
 
 
 def _check_members(old: ClusterDocument, new: ClusterDocument) -> None:
@@ -59,6 +62,12 @@ def _check_members(old: ClusterDocument, new: ClusterDocument) -> None:
             )
 
 
+def without(both: ClusterDocument, dead: Collection[str]) -> ClusterDocument:
+    """The same change, where these members that leave are off and stay off, too. Quorums of both of its configurations still hold one of the new."""
+    gone = tuple(sorted({*both.declared_dead, *dead}))
+    return checked(replace(both, epoch=both.number + 1, dead=gone))
+
+
 def settled(both: ClusterDocument) -> ClusterDocument:
     """The new configuration alone."""
     assert both.former is not None, "only what has begun comes to its end"
@@ -74,13 +83,15 @@ def taken_back(both: ClusterDocument) -> ClusterDocument:
 def _alone(both: ClusterDocument, kept: ClusterDocument, left: ClusterDocument) -> ClusterDocument:
     """One of the two, and those members retired that only the other one has."""
     retired = (*both.former_members, *(name for name in left.own_votes if name not in kept.own_votes))
-    return replace(kept, epoch=both.number + 1, old=UNSET, retired=retired or UNSET)
+    return replace(kept, epoch=both.number + 1, old=UNSET, retired=retired or UNSET, dead=UNSET)
 
 
-def is_over(old: ClusterDocument, left: AbstractSet[str]) -> bool:
-    """Whether no operation can end under this configuration, where these replicas have left it."""
-    others = old.votes.keys() - left
-    return not any(quorum.is_met_by(others) for quorum in _quorums(old))
+def is_over(both: ClusterDocument, left: AbstractSet[str]) -> bool:
+    """Whether no operation can end under the old configuration alone any more, where these replicas have left it."""
+    assert both.former is not None, "only what another one follows is ever over"
+    others = both.former.votes.keys() - left
+    are_dead = bool(both.survivors) and both.survivors <= left
+    return are_dead or not any(quorum.is_met_by(others) for quorum in _quorums(both.former))
 
 
 def is_served(document: ClusterDocument, by: AbstractSet[str]) -> bool:

@@ -7,6 +7,7 @@ does the rest. Each step may be done twice. Must not know how replicas are told,
 """
 
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
@@ -18,7 +19,7 @@ from ...adts.log import Value
 from ...adts.types.catalogue import CONFIGURATION
 from ...api_specs.cluster import BadCluster, ClusterDocument, from_json
 from ...api_specs.configuration import in_force
-from .configurations import is_over, is_served, joint, settled, taken_back
+from .configurations import NOBODY, is_over, is_served, joint, settled, taken_back, without
 from .core.values import Carry, CompareAndSet, Done, Failed, Operation, Outcome
 
 AGAIN_S: Final = 0.05
@@ -108,18 +109,23 @@ Todo = Look | Perform | CarryAll | Tell | Ask | Wait
 Steps = Generator[Todo, Any, Any]
 
 
-def change(at: ClusterDocument, wanted: Wanted) -> Generator[Todo, Any, ClusterDocument]:
-    """Bring the cluster to the configuration that is wanted, from `at` or a later one. A change under way is brought to its end before. Returns what is in
-    force then. Raises BadCluster where the wanted one cannot follow, the register cannot hold it, or another operator takes the change back."""
+def change(
+    at: ClusterDocument, wanted: Wanted, dead: AbstractSet[str] = NOBODY
+) -> Generator[Todo, Any, ClusterDocument]:
+    """Bring the cluster to the configuration that is wanted, from `at` or a later one, without these members, which are off and stay off. A change under
+    way is brought to its end before. Returns what is in force then. Raises BadCluster where the wanted one cannot follow, the register cannot hold it, or
+    another operator takes the change back."""
     chosen = yield from _latest(at)
     while (at := chosen.document).former is not None or not is_like(at, wanted(at)):
-        if at.former is not None:
-            with suppress(_Overtaken):
-                yield from _carry_over(at, at.former)
-            following = settled(at)
-        else:
-            following = joint(at, wanted(at))
+        if at.former is None:
+            following = joint(at, wanted(at), dead & at.own_votes.keys())
             yield from _met(at, wanted(at))
+        elif gone := (dead & at.former.own_votes.keys()) - at.own_votes.keys() - set(at.declared_dead):
+            following = without(at, gone)
+        else:
+            with suppress(_Overtaken):
+                yield from _carry_over(at)
+            following = settled(at)
         before, chosen = at, (yield from _choose(chosen, following))
         if (
             before.former is not None
@@ -180,7 +186,7 @@ def is_like(one: ClusterDocument, other: ClusterDocument) -> bool:
 
 
 def _bare(document: ClusterDocument) -> ClusterDocument:
-    return replace(document, epoch=UNSET, old=UNSET, retired=UNSET)
+    return replace(document, epoch=UNSET, old=UNSET, retired=UNSET, dead=UNSET)
 
 
 def _latest(at: ClusterDocument) -> Generator[Todo, Any, _Chosen]:
@@ -214,19 +220,19 @@ def _is_known(latest: ClusterDocument) -> Generator[Todo, Any, bool]:
     return True
 
 
-def _carry_over(both: ClusterDocument, old: ClusterDocument) -> Steps:
+def _carry_over(both: ClusterDocument) -> Steps:
     """Until whatever was acknowledged under the old configuration is stored by quorums of both, and nothing can be acknowledged under it any more."""
     while True:
         told: Mapping[str, int] = yield Tell(both)
-        if is_over(old, {replica for replica, epoch in told.items() if epoch >= both.number}):
+        if is_over(both, {replica for replica, epoch in told.items() if epoch >= both.number}):
             break
         yield Wait(AGAIN_S)
-    repeatable = yield from _carry((yield from _objects(both, old)))
-    if repeatable and old.votes.keys() - both.own_votes.keys():
+    repeatable = yield from _carry((yield from _objects(both)))
+    if repeatable and both.votes.keys() - both.own_votes.keys():
         # What these dequeues took may be at members alone that leave. Afterwards no repeat can be in time any more.
         yield Wait(both.memory_s)
     pause_s = AGAIN_S
-    while not (yield from _keys_are_forgotten(both, old)):
+    while not (yield from _keys_are_forgotten(both)):
         yield Wait(pause_s)
         pause_s = min(2 * pause_s, PAUSE_S_MAX)
 
@@ -247,27 +253,25 @@ def _carry(names: Collection[str]) -> Generator[Todo, Any, int]:
     return repeatable
 
 
-def _held(
-    both: ClusterDocument, old: ClusterDocument, *, names: bool
-) -> Generator[Todo, Any, Mapping[str, Holding]]:
+def _held(both: ClusterDocument, *, names: bool) -> Generator[Todo, Any, Mapping[str, Holding]]:
     """What those hold that have left the old configuration: of replicas whom each of its quorums meets."""
     while True:
         told: Mapping[str, Holding] = yield Ask(both, names)
         if any(each.epoch > both.number for each in told.values()):
             raise _Overtaken
         held = {replica: each for replica, each in told.items() if each.epoch == both.number}
-        if is_over(old, held.keys()):
+        if is_over(both, held.keys()):
             return held
         yield Wait(AGAIN_S)
 
 
-def _objects(both: ClusterDocument, old: ClusterDocument) -> Generator[Todo, Any, set[str]]:
-    held = yield from _held(both, old, names=True)
+def _objects(both: ClusterDocument) -> Generator[Todo, Any, set[str]]:
+    held = yield from _held(both, names=True)
     return {name for each in held.values() for name in each.objects}
 
 
-def _keys_are_forgotten(both: ClusterDocument, old: ClusterDocument) -> Generator[Todo, Any, bool]:
+def _keys_are_forgotten(both: ClusterDocument) -> Generator[Todo, Any, bool]:
     """Whether what was agreed on under idempotency keys before is remembered nowhere that counts. It is not carried: whoever repeats such an operation
     under the new configuration alone would have it done once more. What was agreed on is at an old quorum, which meets all who block these."""
-    held = yield from _held(both, old, names=False)
-    return is_over(old, {replica for replica, each in held.items() if not each.keys})
+    held = yield from _held(both, names=False)
+    return is_over(both, {replica for replica, each in held.items() if not each.keys})

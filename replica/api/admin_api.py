@@ -148,8 +148,10 @@ async def follow_configuration(
     """For `quorate change`, which has the cluster choose it. The replica goes on to later configurations alone, and keeps its own limits and clock
     settings."""
     try:
-        audit("configuration-told", by=request.scope[CALLER].shown)
-        await member.configured.follow(from_json(body.document))
+        told = from_json(body.document)
+        if told.number > member.document.number:  # Whoever waits for others tells it again and again.
+            audit("configuration-told", by=request.scope[CALLER].shown)
+        await member.configured.follow(told)
     except BadCluster as error:
         raise Refusal("malformed", str(error)) from None
     return {"epoch": member.document.number, "replica": member.id}

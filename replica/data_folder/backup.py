@@ -20,7 +20,7 @@ import msgspec
 from msgspec import Struct
 
 from ...api_specs.cluster import ClusterDocument
-from ...api_specs.configuration import in_force
+from ...api_specs.configuration import in_force, loses
 from ...api_specs.limits import REPLICAS_MAX
 from ...api_specs.messages import NOT_DECODED
 from ...timestamps.timestamp import Timestamp
@@ -42,7 +42,7 @@ from .identity import (
     open_folder,
 )
 from .private_folders import make_private_folder, remove_made, write_durably
-from .replacement import fill, latest_of, loses, open_source, with_store
+from .replacement import fill, latest_of, open_source, with_store
 
 MANIFEST_FILE: Final = "backup.json"
 MANIFEST_BYTES_MAX: Final = 1024 * 1024

@@ -3,7 +3,7 @@
 Why it is safe: what was decided or complete is stored by a final quorum. The lost replica was one member of it; each
 final quorum with more votes than it alone has left a copy with a survivor, and the new store takes the union. Promises
 and fences need no copy from the lost one: the new store's id changes the cluster file's hash, so every message of an
-operation begun before is refused. Only what a final quorum of the lost replica alone held is gone: `loses` names it.
+operation begun before is refused. Only what a final quorum of the lost replica alone held is gone: `quorate.api_specs.configuration.loses` names it.
 The new store bears witness from the start: it notes how far each of the others has come.
 """
 
@@ -12,7 +12,6 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from msgspec import UNSET
 from msgspec.structs import replace
 
 from ...adts.types.catalogue import adt_of
@@ -38,29 +37,6 @@ from .identity import FolderRefused, Identity, format_store, open_folder, refuse
 
 PAGE: Final = 1000
 """Objects, or rows, read at a time; the new store commits after each page of objects."""
-
-
-def loses(document: ClusterDocument, lost: Collection[str]) -> list[str]:
-    """The event classes of which lost replicas alone may have been a final quorum, with their objects. While the cluster changes, under the
-    configuration before, under which may have been acknowledged what is not carried yet, or under the one to come."""
-    if document.former is not None:
-        alone = replace(document, old=UNSET)
-        return sorted({*loses(document.former, lost), *loses(alone, lost)})
-    found = [
-        f"Enq/Ok of {rule.objects} (kept by one replica's outbox until it is relayed)"
-        for rule in document.choices
-        if rule.has_outboxes
-    ]
-    for adt, specification in document.specifications.items():
-        patterns = [rule.objects for rule in document.choices if rule.objects.partition("/")[0] in (adt, "*")]
-        for pattern in [*patterns, f"{adt}/*"]:
-            choice = document.choice_of(f"{adt}/{pattern.partition('/')[2] or '*'}")
-            found += [
-                f"{name} of {pattern} (final quorum {choice.classes[name].final})"
-                for name in sorted(specification.changes)
-                if choice.final_of(name).is_met_by(set(lost))
-            ]
-    return sorted(set(found))
 
 
 def in_force_in(document: ClusterDocument, folders: Mapping[str, Path]) -> ClusterDocument:

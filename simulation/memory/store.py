@@ -194,6 +194,22 @@ class MemoryStore:
             self._undo.append(partial(self._held.__setitem__, at, self._held.pop(at)))
         return len(old)
 
+    def holds_what(self, other: "MemoryStore") -> bool:
+        """Whether it holds all that another one holds and that an acknowledgement may rest on; for checkers."""
+        return all(self._holds(name, other) for name in other.objects()) and all(
+            held[1].ballot <= self.reservation(*at).ballot
+            and held[1].entries == self.reservation(*at).entries
+            for at, held in other._held.items()
+        )
+
+    def _holds(self, name: str, other: "MemoryStore") -> bool:
+        theirs, ours = other.state(name), self.state(name)
+        assert theirs is not None, "names are those of objects with a state"
+        latest = NO_BALLOT if ours is None else max(ours.accepted, ours.committed)
+        rows = other.rows(name, theirs.collected, other.length(name))
+        times = [row.entry.t for row in rows]
+        return max(theirs.accepted, theirs.committed) <= latest and self.stored(name, times) == set(times)
+
     def objects(self) -> list[str]:
         """The names of all objects that the store knows; for checkers."""
         return self.names("", "", len(self._objects))

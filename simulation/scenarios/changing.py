@@ -37,6 +37,36 @@ def changing(what: Scenario) -> Scenario:
     )
 
 
+def dying(what: Scenario) -> Scenario:
+    """The scenario, in which a member is off for good before the first change, and no configuration that follows has it. The others have a majority of
+    the votes, which the cluster's own register needs."""
+    rng, found = random.Random(f"dying {what.seed}"), changing(what)
+    total = sum(each.votes for each in what.document.replicas)
+    spare = [each.id for each in what.document.replicas if 2 * each.votes < total]
+    if not spare:
+        return found
+    gone = rng.choice(spare)
+    what = replace(what, document=_alone(what.document, gone, rng))
+    changes: list[ClusterDocument] = []
+    for number in range(len(found.changes)):
+        others = [f"{letter}{number}" for letter in "abcde"]
+        changes.append(_other(changes[-1] if changes else what.document, others, rng, gone))
+    return replace(
+        found, document=_with_room(what.document), changes=tuple(map(_with_room, changes)), dying=gone
+    )
+
+
+def _alone(document: ClusterDocument, member: str, rng: random.Random) -> ClusterDocument:
+    """The document with rules by which the member alone may be a final quorum, mostly."""
+    votes, total = document.own_votes[member], sum(document.own_votes.values())
+    rules = list(document.choices)
+    for _ in range(20):
+        if rng.random() < 0.1 or any(final <= votes for each in rules for _, final in each.classes.values()):
+            break
+        rules = [_like(each, total, rng) for each in rules]
+    return checked(replace(document, choices=tuple(rules)))
+
+
 def _think_us(what: Scenario, rng: random.Random) -> int:
     """So that callers outlast the changes, which wait until keys are forgotten; in some worlds they do not rest at all."""
     if what.keyed and not what.is_forgetful:
@@ -51,10 +81,14 @@ def _with_room(document: ClusterDocument) -> ClusterDocument:
     return replace(document, limits=replace(limits, value_bytes_max=value, body_bytes_max=body))
 
 
-def _other(document: ClusterDocument, others: Sequence[str], rng: random.Random) -> ClusterDocument:
+def _other(
+    document: ClusterDocument, others: Sequence[str], rng: random.Random, gone: str = ""
+) -> ClusterDocument:
+    """Another configuration, without the member that is gone."""
     members = document.replicas
-    if rng.random() < 0.75:
-        names = sorted(rng.sample([*(each.id for each in members), *others], rng.choice(SIZES)))
+    if rng.random() < 0.75 or gone in document.own_votes:
+        known = [each.id for each in members if each.id != gone]
+        names = sorted(rng.sample([*known, *others], rng.choice(SIZES)))
         votes = [1] * len(names) if rng.random() < 0.8 else [rng.randint(1, 2) for _ in names]
         members = tuple(
             ReplicaInfo(name, f"http://{name}:1", vote) for name, vote in zip(names, votes, strict=True)

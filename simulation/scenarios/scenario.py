@@ -107,6 +107,8 @@ class Scenario(Struct, frozen=True):
     changes: tuple[ClusterDocument, ...] = ()
     """The configurations that operators want, one after another, or at once."""
     change_every_us: int = 0
+    dying: str = ""
+    """A member that is off for good, from when the others hold all that it holds; operators then declare it dead."""
     each_another: tuple[str, ...] = ()
     """Arguments of its operations that are another one in each call, so that answers tell whose they are."""
 

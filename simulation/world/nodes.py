@@ -56,6 +56,8 @@ class ReplicaNode(Stoppable):
         self.id = replica_id
         self.replica = InMemoryReplica(world.document, replica_id, world.capacity)
         self.is_up = True
+        self.is_dead = False
+        """Off for good."""
         self.front: FrontNode | None = None
         self.slow_us = 0
         """How long it takes for a batch at most, besides gathering."""
@@ -118,8 +120,8 @@ class ReplicaNode(Stoppable):
         self._open.clear()
 
     def restart(self) -> None:
-        """Come back with what was committed."""
-        if not self.is_up:
+        """Come back with what was committed; not where it is off for good."""
+        if not self.is_up and not self.is_dead:
             self.replica.start()
             self.watch.restarted(self.replica)
             if self.catching_up is not None:

@@ -191,18 +191,40 @@ class World:
             self.later(begin_us, self._change, wanted, steps_max)
 
     def _change(self, wanted: ClusterDocument, steps_max: float) -> None:
+        if not self._has_died():
+            self.later(CHANGED_AGAIN_US, self._change, wanted, steps_max)
+            return
         self._add_front(0, 0)
         front = self.fronts[-1]
+        dead = {name for name, node in self.replicas.items() if node.is_dead}
 
         def done() -> None:
-            if front.is_alive:
+            if front.is_alive and not dead & self.latest.votes.keys():
                 self._operators -= 1
             else:
                 self.later(CHANGED_AGAIN_US, self._change, wanted, float("inf"))
 
-        at = front.machine.document
-        steps = take_back(at) if self.chance() < TAKEN_BACK else change(at, lambda _: wanted)
+        at, is_told = front.machine.document, self.chance() < TAKEN_BACK
+        if dead:
+            # Some do not know at first who is dead, and wait for it until they vanish.
+            steps = change(at, lambda _: wanted, dead if steps_max == float("inf") or is_told else set())
+        else:
+            steps = take_back(at) if is_told else change(at, lambda _: wanted)
         Operator(self, front, steps, steps_max, done).go_on()
+
+    def _has_died(self) -> bool:
+        """Whether whoever is to die before the first change is dead now. It lives on where others lack until the end what it holds."""
+        if not self.scenario.dying or self.is_healed:
+            return True
+        node = self.replicas[self.scenario.dying]
+        others = [each for each in self.members if each is not node and each.is_up and not each.is_stopped]
+        for each in others:
+            each.commit()
+        if not node.is_dead and any(each.replica.store.holds_what(node.replica.store) for each in others):
+            node.crash()
+            node.is_dead = True
+            self.injected["deaths"] += 1
+        return node.is_dead
 
     def _end_changes(self) -> None:
         """On a healthy cluster each change comes to its end."""

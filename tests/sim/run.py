@@ -14,7 +14,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from quorate.simulation.run import Report, run
-from quorate.simulation.scenarios.changing import changing
+from quorate.simulation.scenarios.changing import changing, dying
 from quorate.simulation.scenarios.full import full
 from quorate.simulation.scenarios.leased import leased
 from quorate.simulation.scenarios.scenario import Scenario, scenario
@@ -42,11 +42,16 @@ WORLDS: Final[Mapping[str, Callable[[int], Scenario]]] = {
     "outbox": lambda seed: outboxed(steady(seed)),
     "changing": lambda seed: changing(on_foot((varied, leased, varied, own, burying, WORLDS["weak"]), seed)),
     "queues": lambda seed: changing(replace(on_foot((varied, leased), seed), objects=QUEUES)),
+    "dying": lambda seed: dying(
+        on_foot((varied, own, burying), seed)
+        if seed % 2
+        else replace(on_foot((varied, leased), seed // 2), objects=QUEUES)
+    ),
     "small": lambda seed: WORLDS[SMALL[seed % len(SMALL)]](seed),
 }
 """Kinds of worlds: with queues, registers and dictionaries; with leases; with a type of one's own, which the seed draws; with a bundled one; whose
 deleted keys are forgotten beside an object that lives; whose replicas have room for a handful of objects; whose clocks all leap; of eventual consistency: as varied, own and burying; whose queue has outboxes, as varied and leased; whose members and quorum choices change,
-of all these but those whose clocks leap, or of a few queues, none of which is in use all the time; any of these with small bounds."""
+of all these but those whose clocks leap, or of a few queues, none of which is in use all the time; one of whose members is off for good before the first change; any of these with small bounds."""
 
 
 def steady(seed: int) -> Scenario:

@@ -1,6 +1,6 @@
 """Seeded worlds whose members, votes and quorum choices change while they are used.
 
-`python -m tests.sim.soak --worlds changing` (or `queues`) runs as many more as the time allows.
+`python -m tests.sim.soak --worlds changing` (or `queues`, or `dying`) runs as many more as the time allows.
 """
 
 from typing import Final
@@ -32,3 +32,9 @@ def test_every_promise_is_kept(worlds: str) -> None:
     report = run_seeds(range(1, SEEDS + 1), worlds)
     assert [name for name in SOMETIMES if not report.counters.get(name)] == []
     assert [name for name in FAULTS if not report.injected.get(name)] == []
+
+
+def test_what_others_hold_too_outlives_a_member_that_is_declared_dead() -> None:
+    report = run_seeds(range(1, SEEDS + 1), "dying")
+    assert report.injected["deaths"] > SEEDS / 2
+    assert report.counters["changes of configuration"] > SEEDS

@@ -93,7 +93,13 @@ def in_outboxes(
 
 
 def in_changes(
-    name: str, plant: Callable[[], Planting], hint: Hint, *checks: str, seeds: int = 60, first: int = 1
+    name: str,
+    plant: Callable[[], Planting],
+    hint: Hint,
+    *checks: str,
+    worlds: str = "queues",
+    seeds: int = 60,
+    first: int = 1,
 ) -> Plant:
     """A mistake that one of these checks catches where the configuration changes."""
     return Plant(
@@ -102,7 +108,7 @@ def in_changes(
         ("linearizable", "lost", "size", "taken twice", *checks),
         seeds,
         hint,
-        worlds="queues",
+        worlds=worlds,
         first=first,
     )
 
@@ -471,6 +477,12 @@ PLANTS: Final = (
     in_changes("decided-not-carried", changing.carry_what_is_undecided, FEW, first=8),
     in_changes("new-quorums-alone", changing.meet_the_new_alone, FEW),
     in_changes("old-quorums-alone", changing.meet_the_old_alone, FEW),
+    in_changes(
+        "any-survivor-stands-in", changing.meet_any_survivor, Hint(), worlds="dying", seeds=10, first=140
+    ),
+    in_changes(
+        "old-is-over-at-once", changing.wait_for_no_survivor, Hint(), worlds="dying", seeds=10, first=280
+    ),
     in_changes("terms-outlast-configurations", changing.keep_terms, FEW, "answers", "decided", first=75),
     in_changes("rounds-outlast-configurations", changing.keep_replies, FEW, "answers", "decided"),
     in_changes("any-configuration", changing.take_messages_of_any, FEW, "complete", "decided", "answers"),

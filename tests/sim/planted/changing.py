@@ -1,12 +1,15 @@
 """Mistakes on the way from one configuration to another."""
 
 from collections.abc import Callable, Collection, Generator, Iterator
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from typing import Any
 
 from quorate.adts.log import Seen
 from quorate.adts.types.catalogue import CONFIGURATION
+from quorate.api_specs.cluster import ClusterDocument
 from quorate.client_sdk.protocol import reconfiguration
+from quorate.client_sdk.protocol.configurations import is_over
 from quorate.client_sdk.protocol.core.rounds import Gathering
 from quorate.client_sdk.protocol.decisions import proposer
 from quorate.client_sdk.protocol.decisions.proposer import Proposer
@@ -14,7 +17,7 @@ from quorate.client_sdk.protocol.operations import blind, enqueue_round, everywh
 from quorate.client_sdk.protocol.operations.blind import Attempt, Blind
 from quorate.client_sdk.protocol.operations.reservation import Entries, Shown
 from quorate.quorums.choices.choice import QuorumChoice
-from quorate.quorums.choices.joint_choice import Both
+from quorate.quorums.choices.joint_choice import Both, OrAll
 from quorate.simulation.world.nodes import ReplicaNode
 from quorate.timestamps.timestamp import ZERO
 from tests.sim.planted.plant import Planting, patched
@@ -65,6 +68,24 @@ def meet_the_old_alone() -> Planting:
         return self.first.is_met_by(replicas)
 
     return patched(Both, is_met_by=is_met_by)
+
+
+def meet_any_survivor() -> Planting:
+    """Where a member was declared dead, any other one stands in for an old quorum."""
+
+    def is_met_by(self: OrAll, replicas: Collection[str]) -> bool:
+        return self.quorum.is_met_by(replicas) or not self.names.isdisjoint(replicas)
+
+    return patched(OrAll, is_met_by=is_met_by)
+
+
+def wait_for_no_survivor() -> Planting:
+    """Where a member was declared dead, the old configuration counts as over at once."""
+
+    def is_over_at_once(both: ClusterDocument, left: AbstractSet[str]) -> bool:
+        return bool(both.survivors) or is_over(both, left)
+
+    return patched(reconfiguration, is_over=is_over_at_once)
 
 
 def keep_terms() -> Planting:

@@ -14,8 +14,9 @@ from typing import Any, Final
 import httpx
 import pytest
 
+from quorate.api_specs.cluster import ChoiceRule
 from quorate.cli.cluster.local_cluster import LocalCluster
-from quorate.client_sdk import connect
+from quorate.client_sdk import History, connect
 from tests.system.harness import Clusters, until, until_now
 from tests.system.histories import Told
 from tests.system.load import DEADLINE_S, MAJORITIES, Load, front_ends, goes_on
@@ -44,14 +45,18 @@ def trouble(cluster: LocalCluster, replica: str) -> str:
 
 
 async def _under_load(
-    clusters: Clusters, cluster: LocalCluster, changes: Callable[[Load], Coroutine[object, object, None]]
+    clusters: Clusters,
+    cluster: LocalCluster,
+    changes: Callable[[Load], Coroutine[object, object, None]],
+    queues: Sequence[str] = ("jobs",),
 ) -> None:
-    load = Load(deadline_s=DEADLINE_S)
+    load = Load(queues, deadline_s=DEADLINE_S)
     made = front_ends(
         cluster.document,
         clusters.history,
         count=FRONT_ENDS,
         deadline_s=DEADLINE_S,
+        queues=queues,
         are_first_members_left=False,
     )
     async with made as connected, asyncio.TaskGroup() as group:
@@ -172,6 +177,42 @@ def test_a_lost_disk_is_replaced_while_the_others_serve(clusters: Clusters) -> N
     found = members(cluster)
     assert [*found] == ["r1", "r3", "r4"]
     assert quorate("doctor", "--cluster", str(cluster.document_path)).returncode == 0
+
+
+EAGER: Final = ChoiceRule("queue/eager", {"Enq/Ok": (0, 1), "Deq/Ok": (3, 1)})
+"""An enqueue may be at one replica alone, so that nobody but the operator can say that one that is down is not needed."""
+
+
+def _declared_dead(cluster: LocalCluster, url: str) -> str:
+    """Have r3 replaced while it does not answer: what is said. At first the operator does not know that it is off for good."""
+    words = ("member", "replace", "r3", url, "--cluster", str(cluster.document_path))
+    waits = quorate(*words, "--deadline", "3")
+    assert (waits.returncode, "--declare-dead ID" in waits.stderr) == (3, True), waits.stderr
+    done = quorate(*words, "--declare-dead", "r3")
+    assert done.returncode == 0, done.stderr
+    return done.stderr
+
+
+def test_a_member_that_was_declared_dead_is_not_waited_for(clusters: Clusters) -> None:
+    cluster = clusters.start(rules=[EAGER])
+    words = ("replace", "r3", cluster.join("r4"), "--declare-dead", "r3")
+    assert "r3 answers at" in _refused(cluster, words)
+
+    async def changes(load: Load) -> None:
+        said = await asyncio.to_thread(_declared_dead, cluster, cluster.urls["r4"])
+        assert "What r3 alone stored is lost" in said
+        assert "Enq/Ok of queue/eager (final quorum 1)" in said
+        await goes_on(load, ("queue/eager",), "without r3")
+
+    with connect(cluster.document, deadline_s=DEADLINE_S, history=History(clusters.history)) as client:
+        for number in range(8):
+            client.queue("eager").enqueue(f"before {number}")
+    until_now(lambda: all(each["missing"] == 0 for each in members(cluster).values()), "all have all")
+    cluster.kill("r3")
+    shutil.rmtree(cluster.data_folder("r3"))
+    asyncio.run(_under_load(clusters, cluster, changes, queues=("jobs", "eager")))
+    judged(clusters)
+    assert list(members(cluster)) == ["r1", "r2", "r4"]
 
 
 def test_a_replica_that_was_removed_while_it_was_down_says_so_when_it_returns(clusters: Clusters) -> None:

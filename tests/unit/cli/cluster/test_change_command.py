@@ -77,7 +77,7 @@ def test_who_repeats_a_change_that_was_cut_off_goes_on_and_it_can_be_taken_back(
     words = ("change", str(running.document_path), "--deadline", "2")
     code, _, err = run(running, *words)
     assert code == 3
-    assert "After 2 s the change is under way: r3 did not go on to configuration 3; repeat the command" in err
+    assert "After 2 s the change is under way: r3 did not go on to configuration 3 (one that is off" in err
     code, out, _ = run(running, "status")
     assert (code, "the cluster is changing to it from the one before" in out) == (1, True)
     assert run(running, "queue", "jobs", "enqueue", "1")[0] == 0
@@ -108,7 +108,8 @@ def test_what_cannot_change_is_told_before_anything_is_done(running: LocalCluste
     wrong: tuple[tuple[tuple[str, ...], str], ...] = (
         (("change",), "Name the cluster file as it is to be"),
         (("change", str(new), "--abort"), "Name the cluster file as it is to be"),
-        (("change", "--abort", "--dry-run"), "leave one of them out"),
+        (("change", "--abort", "--dry-run"), "--abort with --dry-run: leave one of them out"),
+        (("change", "--abort", "--declare-dead", "r3"), "--abort with --declare-dead: leave one of them out"),
         (("choice", "set", "queue/jobs", "Enq=0"), "write CLASS=INITIAL,FINAL with two whole numbers"),
         (("choice", "set", "queue/jobs", "Take=0,1"), "a queue has no 'Take': use Enq/Ok, Deq/Ok"),
         (("choice", "set", "jobs", "Enq=0,1"), "'jobs' must start with one of queue, register, dictionary"),

@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from quorate.api_specs.cluster import (
@@ -16,7 +17,14 @@ from quorate.api_specs.cluster import (
     from_json,
     parse,
 )
-from quorate.client_sdk.protocol.configurations import is_over, is_served, joint, settled, taken_back
+from quorate.client_sdk.protocol.configurations import (
+    is_over,
+    is_served,
+    joint,
+    settled,
+    taken_back,
+    without,
+)
 
 
 def document(*members: str, **parts: Any) -> ClusterDocument:
@@ -80,7 +88,7 @@ def test_it_is_served_by_those_who_hold_every_quorum(by: set[str], expected: boo
 
 def test_who_may_miss_changes_anyway_keeps_nobody_from_leaving() -> None:
     old = document("r1", "r2", "r3", choices=(ChoiceRule("queue/*", consistency="eventual"),))
-    assert is_over(old, {"r1", "r2"})
+    assert is_over(joint(old, NEW), {"r1", "r2"})
 
 
 def test_the_json_form_comes_back_and_the_first_configuration_has_the_form_that_it_always_had() -> None:
@@ -100,15 +108,15 @@ def test_the_json_form_comes_back_and_the_first_configuration_has_the_form_that_
 def test_it_is_over_once_those_who_left_block_every_quorum_that_somebody_asks(
     rules: tuple[ChoiceRule, ...], left: set[str], expected: bool
 ) -> None:
-    assert is_over(document("r1", "r2", "r3", choices=rules), left) is expected
+    assert is_over(joint(document("r1", "r2", "r3", choices=rules), NEW), left) is expected
 
 
 def test_a_read_of_one_replica_is_a_quorum_too() -> None:
     """All that dequeues meet is stored everywhere; who reads one replica alone must not read it any more."""
     read_one = ChoiceRule("register/*", {"Write/Ok": (0, 3), "Cas/Ok": (1, 3)})
     old = document("r1", "r2", "r3", choices=(read_one,))
-    assert not is_over(old, {"r1", "r2"})
-    assert is_over(old, {"r1", "r2", "r3"})
+    assert not is_over(joint(old, NEW), {"r1", "r2"})
+    assert is_over(joint(old, NEW), {"r1", "r2", "r3"})
 
 
 @pytest.mark.parametrize(
@@ -138,8 +146,8 @@ def test_a_cluster_file_does_not_say_where_in_the_chain_it_stands() -> None:
 @pytest.mark.parametrize(
     ("told", "words"),
     [
-        (replace(BOTH, epoch=3), "old: it must be the configuration just before"),
-        (replace(BOTH, epoch=2, old=BOTH), "old: it must be the configuration just before"),
+        (replace(BOTH, epoch=3, old=replace(OLD, epoch=3)), "old: it must be a configuration of before"),
+        (replace(BOTH, epoch=2, old=BOTH), "old: it must be a configuration of before"),
         (replace(BOTH, epoch=-1), "counted from 0"),
         (replace(BOTH, epoch=EPOCH_MAX + 1), "counted from 0"),
         (replace(BOTH, old=replace(OLD, choices=(ChoiceRule("queue/*", {"Enq/Ok": (9, 9)}),))), "queue/*"),
@@ -149,3 +157,55 @@ def test_what_is_told_is_checked_with_what_it_changes_from(told: ClusterDocument
     with pytest.raises(BadCluster) as refused:
         from_json(msgspec.json.decode(msgspec.json.encode(told)))
     assert words in str(refused.value)
+
+
+OF_FOUR = document("r1", "r2", "r4")
+
+
+def test_where_a_member_was_declared_dead_the_old_one_is_over_once_all_others_have_left() -> None:
+    both = joint(document("r1", "r2", "r3", choices=(ENQ_ANYWHERE,)), OF_FOUR, ["r3"])
+    assert both.survivors == {"r1", "r2"}
+    assert not is_over(both, {"r1", "r3", "r4"}), "r2 may acknowledge an enqueue by itself"
+    assert is_over(both, {"r1", "r2"})
+    assert not is_over(without(replace(both, dead=UNSET), ["r3"]), {"r1"})
+
+
+def test_those_declared_dead_are_of_the_change_alone() -> None:
+    both = joint(OLD, OF_FOUR, ["r3"])
+    for after in (settled(both), taken_back(both)):
+        assert (after.declared_dead, after.survivors) == ((), frozenset())
+    assert settled(both).former_members == ("r3",)
+    assert from_json(msgspec.json.decode(msgspec.json.encode(both))) == both
+    assert "dead" not in msgspec.to_builtins(joint(OLD, NEW))
+
+
+def test_a_learner_stands_in_for_nobody() -> None:
+    learner = replace(OLD.replicas[1], votes=0)
+    old = checked(replace(OLD, replicas=(OLD.replicas[0], learner, OLD.replicas[2])))
+    assert joint(old, document("r1", "r4"), ["r3"]).survivors == {"r1"}
+
+
+@pytest.mark.parametrize(
+    ("dead", "words"),
+    [
+        (["r9"], "r9 cannot be declared dead: the members are r1, r2, r3"),
+        (["r1"], "r1 is declared dead, and would still be a member: remove or replace it"),
+    ],
+)
+def test_who_cannot_be_declared_dead_is_named(dead: list[str], words: str) -> None:
+    with pytest.raises(BadCluster, match=words):
+        joint(OLD, OF_FOUR, dead)
+
+
+def test_somebody_is_left_who_is_not_dead() -> None:
+    with pytest.raises(BadCluster, match="no member with a vote is left"):
+        joint(OLD, document("r4"), ["r1", "r2", "r3"])
+    with pytest.raises(BadCluster, match="while the cluster changes, and never else"):
+        checked(replace(OLD, dead=("r3",)))
+
+
+def test_a_change_under_way_goes_on_without_the_dead() -> None:
+    both = joint(OLD, OF_FOUR)
+    later = without(both, ["r3"])
+    assert (later.number, later.former, later.declared_dead) == (2, OLD, ("r3",))
+    assert without(later, ["r3"]).declared_dead == ("r3",)

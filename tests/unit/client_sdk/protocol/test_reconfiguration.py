@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from quorate.adts.log import Value
 from quorate.adts.types.catalogue import CONFIGURATION
 from quorate.api_specs.cluster import BadCluster, ChoiceRule, ClusterDocument
-from quorate.client_sdk.protocol.configurations import joint, settled, taken_back
+from quorate.client_sdk.protocol.configurations import joint, settled, taken_back, without
 from quorate.client_sdk.protocol.core.values import Carry, CompareAndSet, Done, Failed
 from quorate.client_sdk.protocol.reconfiguration import (
     TOGETHER,
@@ -419,3 +419,38 @@ def test_a_change_that_came_to_its_end_and_was_undone_by_another_operator_was_no
     assert operator.read(undone) == Tell(undone)
     operator.answer({"r1": 4})
     assert operator.answer({}) == Ask(NEW), "he is the last one to want something"
+
+
+OF_FOUR = document_of("r1", "r2", "r4")
+
+
+def test_a_change_does_not_wait_for_one_that_is_dead() -> None:
+    operator = Change(steps=change(OLD, lambda _: OF_FOUR, {"r3"}))
+    both = joint(OLD, OF_FOUR, ["r3"])
+    assert operator.read(OLD) == Ask(OF_FOUR)
+    chosen = operator.answer(dict.fromkeys(OF_FOUR.votes, here()))
+    assert chosen == Perform(CompareAndSet(CONFIGURATION, None, text(both)))
+    operator.answer(SWAPPED)
+    assert operator.read(both) == Tell(both)
+    assert operator.answer({"r1": 1, "r2": 1}) == Ask(both)
+
+
+def test_a_change_under_way_that_waits_for_one_that_is_dead_goes_on_without_it() -> None:
+    """Whoever began it did not know; nothing is taken back, so that the new replica keeps its id."""
+    both = joint(OLD, OF_FOUR)
+    operator = Change(at=both, steps=change(both, lambda _: OF_FOUR, {"r3"}))
+    later = without(both, ["r3"])
+    assert operator.read(both) == Perform(CompareAndSet(CONFIGURATION, text(both), text(later)))
+    operator.answer(SWAPPED)
+    assert operator.read(later) == Tell(later)
+    operator.answer({"r1": 2, "r2": 2})
+    operator.answer({"r1": holding(epoch=2), "r2": holding(epoch=2)})
+    following = operator.answer({"r1": holding(epoch=2), "r2": holding(epoch=2)})
+    assert following == Perform(CompareAndSet(CONFIGURATION, text(later), text(settled(later))))
+
+
+def test_whoever_goes_on_with_a_change_need_not_say_again_who_is_dead() -> None:
+    both = joint(OLD, OF_FOUR, ["r3"])
+    operator = Change(at=both, wanted=OF_FOUR)
+    assert operator.read(both) == Tell(both)
+    assert operator.answer({"r1": 1, "r2": 1}) == Ask(both)

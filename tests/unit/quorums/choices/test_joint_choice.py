@@ -65,3 +65,20 @@ def test_it_is_weak_where_either_is() -> None:
     assert JointChoice(weak, strong).is_weak
     assert JointChoice(strong, weak).is_weak
     assert not JointChoice(strong, strong).is_weak
+
+
+def test_all_others_stand_in_for_an_old_quorum_where_some_are_gone_for_good() -> None:
+    """They meet whatever an old quorum stored that was not gone as a whole; where an old quorum can be had without the others, it does, too."""
+    gone, survivors = frozenset({"r2"}), frozenset({"r1", "r3"})
+    joined = JointChoice(OLD, NEW, survivors)
+    for replicas in SETS:
+        has_old = OLD.initial_of("Deq").is_met_by(replicas) or survivors <= replicas
+        met = has_old and NEW.initial_of("Deq").is_met_by(replicas)
+        assert joined.initial_of("Deq").is_met_by(replicas) is met
+        if met:
+            stored = (each for each in SETS if OLD.final_of("Enq/Ok").is_met_by(each) and not each <= gone)
+            assert all(replicas & each or not each & survivors for each in stored)
+    assert not JOINT.initial_of("Deq").is_met_by(survivors | {"r4"})
+    meeting = joined.meeting_final_of_kind(Kind.BLIND)
+    assert (meeting.is_met_by({"r3", "r4"}), meeting.is_met_by({"r1", "r3"})) == (False, True)
+    assert joined.final_of("Deq/Ok").is_met_by({"r1", "r3", "r4"})

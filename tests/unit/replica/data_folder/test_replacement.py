@@ -12,11 +12,11 @@ from msgspec.structs import replace
 
 from quorate.adts.log import Entry, Summary, Value
 from quorate.api_specs.cluster import ChoiceRule, ClusterDocument, ReplicaInfo, parse
-from quorate.api_specs.configuration import with_members
+from quorate.api_specs.configuration import loses, with_members
 from quorate.api_specs.messages import Accept, Append, Commit, Proposal, Request, Reserve
 from quorate.client_sdk.protocol.configurations import joint, settled
 from quorate.replica.data_folder.identity import FolderRefused, format_store, open_folder
-from quorate.replica.data_folder.replacement import in_force_in, loses, make_replacement, merged, with_store
+from quorate.replica.data_folder.replacement import in_force_in, make_replacement, merged, with_store
 from quorate.replica.protocol.acceptor import handle
 from quorate.replica.protocol.log import ObjectState, Reservation
 from quorate.replica.protocol.refusals import Bounds
