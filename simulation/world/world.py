@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from ...api_specs.cluster import ClusterDocument
 from ...api_specs.limits import Capacity
 from ...client_sdk.protocol.core.values import Done, Enqueue, Failed, Operation, Outcome
-from ...client_sdk.protocol.reconfiguration import change, take_back
+from ...client_sdk.protocol.reconfiguration import Steps, change, take_back
 from ..history import Call, History
 from ..memory.replica import UNBOUNDED
 from ..scenarios.callers import caller_of
@@ -205,6 +205,7 @@ class World:
                 self.later(CHANGED_AGAIN_US, self._change, wanted, float("inf"))
 
         at, is_told = front.machine.document, self.chance() < TAKEN_BACK
+        steps: Steps
         if dead:
             # Some do not know at first who is dead, and wait for it until they vanish.
             steps = change(at, lambda _: wanted, dead if steps_max == float("inf") or is_told else set())
