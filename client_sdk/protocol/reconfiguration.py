@@ -168,7 +168,7 @@ def _met(at: ClusterDocument, wanted: ClusterDocument) -> Steps:
     one counts once it can vote there; and each must, since it would never come."""
     new = wanted.votes.keys() - at.votes.keys()
     while True:
-        told: Mapping[str, Holding] = yield Ask(wanted)
+        told: Mapping[str, Holding] = yield Ask(wanted, names=False)
         joined = {name for name in new & told.keys() if told[name].is_joining(at, wanted, name)}
         if joined == new and is_served(wanted, told.keys()):
             return

@@ -6,7 +6,7 @@ that anybody can go on with.
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Collection, Coroutine, Mapping
 from functools import partial
 from typing import Any, Final, TypeVar
 from urllib.parse import quote
@@ -40,6 +40,8 @@ ANSWER_S: Final = 2.0
 """How long replicas have to answer."""
 GRACE_S: Final = 0.3
 """From when both are in force: operations that were sent before go on under both. One that outlasts a whole change may have to be decided."""
+LATE_S: Final = 0.3
+"""How long one that hangs is waited for, once most have answered what takes all about as long."""
 PAGE_BYTES_MAX: Final = 8 * 1024 * 1024
 
 _Answer = TypeVar("_Answer")
@@ -120,13 +122,17 @@ class Operator:
                 return await asyncio.gather(*map(self._run, operations))
             case Tell(document=document, to=to):
                 self._driver.reconfigure(document)
-                told = await self._of_each(to or document, partial(self._tell, document, to or document))
+                told = await self._of_each(
+                    to or document, partial(self._tell, document, to or document), LATE_S
+                )
                 if document.former is not None and document.number > self._both:
                     self._both = document.number
                     await asyncio.sleep(GRACE_S)
                 return told
             case Ask(document=document, names=names):
-                return await self._of_each(document, partial(self._holding, document, names))
+                # Those that hold more objects take longer to list them.
+                late_s = None if names else LATE_S
+                return await self._of_each(document, partial(self._holding, document, names), late_s)
             case Wait(seconds=seconds):
                 await asyncio.sleep(seconds * random.uniform(1, 1.5))
                 return None
@@ -135,13 +141,17 @@ class Operator:
         return await self._driver.run(operation, self._driver.document.limits.deadline_s_max)
 
     async def _of_each(
-        self, document: ClusterDocument, ask: Callable[[str], Awaitable[_Answer | Unanswered]]
+        self,
+        document: ClusterDocument,
+        ask: Callable[[str], Coroutine[Any, Any, _Answer | Unanswered]],
+        late_s: float | None,
     ) -> dict[str, _Answer]:
         """What members answer, by replica; those that do not are left out, and those that refuse, unless nobody answers."""
-        answers = await asyncio.gather(*(ask(replica) for replica in document.votes))
-        pairs = zip(document.votes, answers, strict=True)
-        told = {replica: answer for replica, answer in pairs if not isinstance(answer, Unanswered)}
-        refused = [answer for answer in answers if isinstance(answer, Unanswered) and answer.refused]
+        asked = {replica: asyncio.create_task(ask(replica)) for replica in document.votes}
+        await _most_done(asked.values(), late_s)
+        answers = {replica: task.result() for replica, task in asked.items() if task.done()}
+        told = {replica: answer for replica, answer in answers.items() if not isinstance(answer, Unanswered)}
+        refused = [each for each in answers.values() if isinstance(each, Unanswered) and each.refused]
         if refused and not told:
             raise RefusedByReplicas(refused[0].detail, definite=True)
         return told
@@ -183,6 +193,22 @@ class Operator:
                 return Holding(
                     page.epoch, tuple(objects), page.keys, page.awaits, page.cluster, page.store, page.voted
                 )
+
+
+async def _most_done(tasks: Collection[asyncio.Task[Any]], late_s: float | None) -> None:
+    """Wait for all; once most are done, for no more than so long between one and the next. The others are cancelled."""
+    waiting = set(tasks)
+    try:
+        while waiting:
+            patience_s = late_s if 2 * len(waiting) < len(tasks) else None
+            done, waiting = await asyncio.wait(
+                waiting, timeout=patience_s, return_when=asyncio.FIRST_COMPLETED
+            )
+            if not done:
+                break
+    finally:
+        for task in waiting:
+            task.cancel()
 
 
 def _told(

@@ -72,7 +72,7 @@ class Change:
 
     def begin(self) -> None:
         """Both are in force, and the three replicas that block the old one hold these."""
-        assert self.read(OLD) == Ask(NEW)
+        assert self.read(OLD) == Ask(NEW, names=False)
         self.answer(dict.fromkeys(NEW.votes, here()))
         self.answer(SWAPPED)
         assert self.read(BOTH) == Tell(BOTH)
@@ -92,7 +92,7 @@ def here(at: ClusterDocument = OLD, **options: Any) -> Holding:
 
 def test_a_change_chooses_both_tells_carries_and_chooses_the_new_alone() -> None:
     operator = Change()
-    assert operator.read(OLD) == Ask(NEW)
+    assert operator.read(OLD) == Ask(NEW, names=False)
     chosen = operator.answer({"r4": here(), "r5": here()})
     assert chosen == Perform(CompareAndSet(CONFIGURATION, None, text(BOTH)))
     assert operator.answer(SWAPPED) == Look()
@@ -201,7 +201,7 @@ def test_a_change_of_others_is_brought_to_its_end_before_ones_own() -> None:
     operator.answer(SWAPPED)
     assert operator.read(AFTER) == Tell(AFTER)
     assert operator.answer({"r1": 2}) == Tell(AFTER, BOTH)
-    assert operator.answer({}) == Ask(wanted)
+    assert operator.answer({}) == Ask(wanted, names=False)
     chosen = operator.answer({"r4": here(AFTER)})
     assert chosen == Perform(CompareAndSet(CONFIGURATION, text(AFTER), text(joint(AFTER, wanted))))
 
@@ -212,7 +212,7 @@ def test_nothing_is_begun_while_too_few_of_the_new_members_answer() -> None:
     operator.read(OLD)
     assert operator.answer({"r1": holding(epoch=0)}) == Tell(OLD, OLD)
     assert isinstance(operator.answer(AT_OLD), Wait)
-    assert operator.answer(None) == Ask(NEW)
+    assert operator.answer(None) == Ask(NEW, names=False)
 
 
 def test_a_configuration_that_the_register_does_not_take_is_refused() -> None:
@@ -286,7 +286,7 @@ def test_what_a_replica_is_in_goes_before_what_the_register_has_lost() -> None:
     third = replace(NEW, choices=(ChoiceRule("queue/a", collect=False),))
     operator = Change(at=AFTER, wanted=third)
     assert operator.read(BOTH) == Tell(AFTER)
-    assert operator.answer({"r4": 2}) == Ask(third)
+    assert operator.answer({"r4": 2}) == Ask(third, names=False)
     chosen = operator.answer(dict.fromkeys(third.votes, holding(epoch=2)))
     assert chosen == Perform(CompareAndSet(CONFIGURATION, text(BOTH), text(joint(AFTER, third))))
 
@@ -339,7 +339,7 @@ def test_new_members_count_once_they_have_joined_and_all_who_stay_have_noted_the
     stores = tuple(replace(each, store=f"s{each.id}") for each in NEW.replicas)
     wanted = replace(NEW, replicas=(replace(stores[0], store=""), *stores[1:]))
     operator = Change(wanted=wanted)
-    assert operator.read(OLD) == Ask(wanted)
+    assert operator.read(OLD) == Ask(wanted, names=False)
     r1, r4, r5 = here(), here(store="sr4"), here(store="sr5")
     for told in (
         {"r1": r1, "r4": r4},
@@ -350,7 +350,7 @@ def test_new_members_count_once_they_have_joined_and_all_who_stay_have_noted_the
     ):
         assert operator.answer(told) == Tell(OLD, OLD)
         assert isinstance(operator.answer(AT_OLD), Wait)
-        assert operator.answer(None) == Ask(wanted)
+        assert operator.answer(None) == Ask(wanted, names=False)
     chosen = operator.answer({"r1": r1, "r4": r4, "r5": replace(r5, awaits=("r2", "r3"))})
     assert isinstance(chosen, Perform), "r2 and r3 leave"
 
@@ -359,7 +359,7 @@ def test_a_new_member_that_slept_is_told_what_is_in_force() -> None:
     wanted = document_of("r1", "r4", "r6")
     operator = Change(at=AFTER, wanted=wanted)
     operator.read(AFTER)
-    assert operator.answer({"r1": 2}) == Ask(wanted)
+    assert operator.answer({"r1": 2}) == Ask(wanted, names=False)
     found = {"r1": here(AFTER), "r4": here(AFTER), "r6": here(OLD)}
     assert operator.answer(found) == Tell(AFTER, AFTER)
     assert operator.answer({"r1": 2, "r4": 2, "r5": 2}) == Tell(AFTER, wanted)
@@ -418,7 +418,7 @@ def test_a_change_that_came_to_its_end_and_was_undone_by_another_operator_was_no
     operator.answer(NOT_SWAPPED)
     assert operator.read(undone) == Tell(undone)
     operator.answer({"r1": 4})
-    assert operator.answer({}) == Ask(NEW), "he is the last one to want something"
+    assert operator.answer({}) == Ask(NEW, names=False), "he is the last one to want something"
 
 
 OF_FOUR = document_of("r1", "r2", "r4")
@@ -427,7 +427,7 @@ OF_FOUR = document_of("r1", "r2", "r4")
 def test_a_change_does_not_wait_for_one_that_is_dead() -> None:
     operator = Change(steps=change(OLD, lambda _: OF_FOUR, {"r3"}))
     both = joint(OLD, OF_FOUR, ["r3"])
-    assert operator.read(OLD) == Ask(OF_FOUR)
+    assert operator.read(OLD) == Ask(OF_FOUR, names=False)
     chosen = operator.answer(dict.fromkeys(OF_FOUR.votes, here()))
     assert chosen == Perform(CompareAndSet(CONFIGURATION, None, text(both)))
     operator.answer(SWAPPED)

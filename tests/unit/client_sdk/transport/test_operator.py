@@ -1,8 +1,9 @@
 """An operator carries out the steps of a change: it tells and asks all members at once, and goes on without those that are silent."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import parse_qs, urlsplit
@@ -184,6 +185,33 @@ async def test_who_does_not_answer_in_time_is_left_out(
     monkeypatch.setattr(operator, "ANSWER_S", 0.01)
     async with asyncio.timeout(30):
         assert await cluster.answer(step(cluster.both)) == {}
+
+
+@pytest.mark.parametrize("step", [Tell, partial(Ask, names=False)])
+async def test_one_that_hangs_does_not_cost_each_step_its_whole_time(
+    cluster: Cluster, step: Callable[[ClusterDocument], Todo]
+) -> None:
+    for name in ("r1", "r3"):
+        cluster.servers[name].handler = always(page())
+    async with asyncio.timeout(PATIENT_S / 2):
+        assert {*await cluster.answer(step(cluster.both))} == {"r1", "r3"}
+
+
+async def test_most_must_have_answered_before_others_are_given_up(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(operator, "LATE_S", 0.0)
+    is_asked = asyncio.Event()
+
+    async def late(_: PendingCommand) -> bytes:
+        is_asked.set()
+        await asyncio.sleep(0.05)
+        return page()
+
+    cluster.servers["r1"].handler = always(page())
+    cluster.servers["r2"].handler = late
+    assert {*await cluster.answer(Tell(cluster.both))} >= {"r1", "r2"}
+    assert is_asked.is_set()
 
 
 @pytest.mark.parametrize(
