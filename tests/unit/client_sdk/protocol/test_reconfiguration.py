@@ -313,7 +313,7 @@ def test_who_wants_one_thing_more_wants_it_of_what_is_in_force_by_then() -> None
 
     operator = Change(steps=change(OLD, wanted))
     assert operator.read(with_other) == Tell(with_other)
-    assert operator.answer({"r4": 2}) == Ask(wanted(with_other))
+    assert operator.answer({"r4": 2}) == Ask(wanted(with_other), names=False)
     chosen = operator.answer(dict.fromkeys(with_other.votes, holding(epoch=2)))
     both = joint(with_other, wanted(with_other))
     assert [each.objects for each in both.choices] == ["queue/a", "queue/b"]
