@@ -5,6 +5,7 @@ The replica handles a batch in one transaction and answers when that is on disk.
 collector need not look at it (`gc=False`).
 """
 
+import re
 from typing import Final, Literal
 
 import msgspec
@@ -24,6 +25,56 @@ NOT_DECODED: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 Purpose = Literal["change", "settle", "forget"]
 """What a decision is for."""
+
+PROTOCOL_HEADER: Final = "Quorate-Protocol"
+"""The header of a request that says which versions of this protocol its sender speaks."""
+_PROTOCOLS: Final = re.compile(r"([1-9][0-9]{0,3})(?:-([1-9][0-9]{0,3}))?", re.ASCII)
+
+
+class Protocols(Struct, frozen=True, gc=False):
+    """Versions of this protocol: these two, and all between them."""
+
+    oldest: int
+    newest: int
+
+    @property
+    def text(self) -> str:
+        """As the header has it: `1-2`, or `2` for one version."""
+        return str(self.newest) if self.oldest == self.newest else f"{self.oldest}-{self.newest}"
+
+    @property
+    def told(self) -> str:
+        """In words."""
+        return f"version{'' if self.oldest == self.newest else 's'} {self.text}"
+
+
+FOLLOWING: Final = 2
+"""The first version with configurations that follow one another. Once the configuration has changed, who speaks less knows another one than replicas."""
+SPOKEN: Final = Protocols(1, FOLLOWING)
+"""What this release speaks."""
+UNTOLD: Final = Protocols(1, 1)
+"""What a program speaks that does not say."""
+
+
+def protocols_in(text: str) -> Protocols | None:
+    """What the header says; None where it is not in form."""
+    if (found := _PROTOCOLS.fullmatch(text)) is None:
+        return None
+    protocols = Protocols(int(found[1]), int(found[2] or found[1]))
+    return protocols if protocols.oldest <= protocols.newest else None
+
+
+def why_not_spoken(sender: Protocols, replica: str, spoken: Protocols) -> str | None:
+    """Why a sender and the replica cannot talk, and who is to be updated; None where they have a version in common."""
+    if spoken.oldest <= sender.newest and sender.oldest <= spoken.newest:
+        return None
+    older, needed = f"replica {replica}", sender.oldest
+    if sender.newest < spoken.oldest:
+        older, needed = "the sender", spoken.oldest
+    return (
+        f"the sender speaks {sender.told} of the replica protocol, and replica {replica} {spoken.told}: update {older} to a release that speaks "
+        f"version {needed}"
+    )
 
 
 class Window(Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True):

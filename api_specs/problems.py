@@ -77,6 +77,11 @@ KINDS: Final[Mapping[str, Kind]] = {
         "Clients go on to a later configuration by themselves (GET /v1/cluster shows the replica's). Where the epochs are the same, give both the same "
         "cluster file and restart the one that changed.",
     ),
+    "other-protocol": Kind(
+        409,
+        "Sender and replica speak different versions of the replica protocol",
+        "Install a release that speaks a version of the other side: the detail names both. GET /v1/status shows the replica's.",
+    ),
     "refused": Kind(
         409, "The replicas refused the operation", "See the detail: it names what to correct.", None
     ),

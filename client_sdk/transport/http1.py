@@ -15,6 +15,7 @@ from urllib.parse import quote, urlsplit
 
 import httptools
 
+from ...api_specs.messages import PROTOCOL_HEADER, SPOKEN
 from ..errors import BadInput
 from ..protocol.core.values import Unanswered
 from .http_answer import JSON, HttpAnswer, HttpClient, unanswered
@@ -348,7 +349,7 @@ def _place(credentials: str, method: str, url: str, media_type: str) -> _Place:
         path += "?" + quote(parts.query, safe=_PATH_SAFE + "?")
     head = (
         f"{method} {path} HTTP/1.1\r\nHost: {shown}:{port}\r\nAccept: {media_type}\r\nAccept-Encoding: identity\r\n"
-        f"{credentials}"
+        f"{PROTOCOL_HEADER}: {SPOKEN.text}\r\n{credentials}"
     )
     if method == "POST":
         head += f"Content-Type: {media_type}\r\n"

@@ -8,6 +8,7 @@ from typing import Final
 
 import httpx
 
+from ...api_specs.messages import PROTOCOL_HEADER, SPOKEN
 from ..protocol.core.values import Unanswered
 from .http_answer import JSON, HttpAnswer, unanswered
 from .ports import Done, GiveUp, post_task
@@ -32,7 +33,7 @@ class HttpxClient:
     """A connection pool of httpx. Belongs to one event loop."""
 
     def __init__(self, token: str | None, tls: ClientTls = SYSTEM_TRUST) -> None:
-        headers = {"Accept-Encoding": "identity"}
+        headers = {"Accept-Encoding": "identity", PROTOCOL_HEADER: SPOKEN.text}
         if token is not None:
             headers["Authorization"] = f"Bearer {token}"
         limits = httpx.Limits(max_connections=100, max_keepalive_connections=50, keepalive_expiry=KEEPALIVE_S)

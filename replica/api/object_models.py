@@ -226,6 +226,13 @@ class CatchUpStatus(BaseModel):
     entries: int = Field(description="Entries that it had missed, and got from the other one", examples=[0])
 
 
+class SpokenProtocols(BaseModel):
+    """The versions of the replica protocol that a replica speaks."""
+
+    oldest: int = Field(examples=[1])
+    newest: int = Field(examples=[2])
+
+
 class ReplicaStatus(BaseModel):
     """A replica about itself. What the store tells (`objects` to `tombstones`) is null when the replica cannot vote."""
 
@@ -235,6 +242,8 @@ class ReplicaStatus(BaseModel):
         description="Which configuration of the cluster it is in, counted from 0", examples=[0]
     )
     replica: str = Field(description="Its id in the cluster file", examples=["r1"])
+    release: str = Field(description="Which release of Quorate runs there", examples=["0.1.0"])
+    protocol: SpokenProtocols = Field(examples=[{"oldest": 1, "newest": 2}])
     url: str = Field(description="Where others reach it", examples=["http://127.0.0.1:8001"])
     store: str = Field(description="The identity of its store", examples=["d41c7b0a9e6f3852"])
     incarnation: str = Field(description="Another one after each start", examples=["9b2e61f7c0a35d84"])

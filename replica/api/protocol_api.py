@@ -18,6 +18,9 @@ from ...api_specs.checking import Checked, check_announcement, check_batch, chec
 from ...api_specs.commands import DequeueCommand
 from ...api_specs.messages import (
     NOT_DECODED,
+    PROTOCOL_HEADER,
+    SPOKEN,
+    UNTOLD,
     Announcement,
     Batch,
     BatchReply,
@@ -27,6 +30,8 @@ from ...api_specs.messages import (
     Refused,
     Testimony,
     Window,
+    protocols_in,
+    why_not_spoken,
 )
 from ...api_specs.problems import problem
 from ...timestamps.timestamp import Timestamp
@@ -49,6 +54,8 @@ MSGPACK: Final = "application/msgpack"
 MESSAGES: Final = (Batch, BatchReply, ForwardedRequest, ForwardedReply, Announcement, Testimony)
 """All that is sent and answered."""
 _JSON: Final = JSON.encode()
+_PROTOCOL: Final = PROTOCOL_HEADER.lower().encode()
+_SPOKEN: Final = SPOKEN.text.encode()
 
 _Message = TypeVar("_Message")
 
@@ -76,6 +83,7 @@ class Batches:
 
     def read(self, headers: Mapping[bytes, bytes], body: bytes, caller: Credential) -> tuple[Checked, str]:
         """The checked batch, and the media type to answer in. Raises what `..http.problems.problem_of` knows."""
+        check_protocol(headers, self.member)
         media_type = _media_type(headers.get(b"content-type", _JSON).decode("latin-1"))
         batch = _decoded(body, media_type, _DECODE)
         caller.bucket.charge(min(len(batch.requests), self.member.document.limits.requests_max) - 1)
@@ -90,6 +98,21 @@ class Batches:
         """The body of the answer. Raises Refusal when nothing of the batch was done."""
         _raise_if_all_refused(found.sound, reply)
         return _ENCODE[media_type](found.whole(reply))
+
+
+def check_protocol(headers: Mapping[bytes, bytes], member: Member) -> None:
+    """Raises Refusal unless the sender speaks a version of the protocol that the replica speaks. It is asked before the message is decoded,
+    which may have what other versions do not know."""
+    given = headers.get(_PROTOCOL, UNTOLD.text.encode())
+    if given == _SPOKEN:
+        return  # The usual case: a release has a version in common with itself, whatever the configuration.
+    if (sender := protocols_in(given.decode("latin-1"))) is None:
+        raise Refusal(
+            "malformed",
+            f"{PROTOCOL_HEADER}: must be the oldest and the newest version that is spoken, as {SPOKEN.text}",
+        )
+    if (why := why_not_spoken(sender, member.id, member.configured.protocols)) is not None:
+        raise Refusal("other-protocol", why)
 
 
 def batch_app(batches: Batches) -> ASGIApp:
@@ -128,6 +151,7 @@ def forward_app(serving: Serving, access: Access) -> ASGIApp:
             await ProblemResponse(refused, {"Allow": "POST"})(scope, receive, send)
             return
         headers = dict(scope["headers"])
+        check_protocol(headers, member)
         media_type = _media_type(headers.get(b"content-type", _JSON).decode("latin-1"))
         forwarded = await read_apart(partial(_forwarded, (await receive())["body"], media_type, member))
         if (lacking := forwarding_problem(forwarded, scope[CALLER], access.known)) is not None:
@@ -155,6 +179,7 @@ def announcement_endpoint(member: Member) -> Callable[[Request], Awaitable[Respo
     """The endpoint at which other replicas announce themselves to `member`."""
 
     async def answer_announcement(request: Request) -> Response:
+        check_protocol(dict(request.scope["headers"]), member)
         body = await request.body()
         announcement = await read_apart(lambda: _decoded(body, JSON, _DECODE_ANNOUNCEMENT))
         within = member.document

@@ -30,7 +30,7 @@ from ..store.configuration import in_force_at
 from ..store.database import Database, StorageFailed, copy_database, make_private
 from ..store.integrity import damage_in
 from ..store.records import without_sum
-from ..store.statements import SCHEMA_VERSION
+from ..store.statements import SCHEMA_NEWEST, SCHEMA_OLDEST
 from .identity import (
     DATABASE_FILE,
     FolderRefused,
@@ -169,10 +169,10 @@ def read_manifest(backup: Path) -> Manifest:
         ) from None
     except (OSError, *NOT_DECODED) as error:
         raise BackupRefused(f"{path} is damaged or cannot be read: {error}. Use another backup") from None
-    if manifest.form != FORM or manifest.schema != SCHEMA_VERSION:
+    if manifest.form != FORM or not SCHEMA_OLDEST <= manifest.schema <= SCHEMA_NEWEST:
         raise BackupRefused(
             f"{backup} was made by another release (form {manifest.form}, schema {manifest.schema}; this one reads {FORM} "
-            f"and {SCHEMA_VERSION}): restore it with that release"
+            f"and {SCHEMA_OLDEST} to {SCHEMA_NEWEST}): restore it with that release"
         )
     return manifest
 

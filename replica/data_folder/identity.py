@@ -26,7 +26,7 @@ from ..store.configuration import before_in, chosen_in, noted_in, refusal
 from ..store.database import Database, StorageFailed, make_private
 from ..store.integrity import damage_in
 from ..store.records import with_sum
-from ..store.statements import SCHEMA_VERSION
+from ..store.statements import SCHEMA_NEWEST, SCHEMA_OLDEST
 from .private_folders import make_private_folder, remove_made, write_durably
 
 DATABASE_FILE: Final = "replica.sqlite3"
@@ -107,6 +107,14 @@ class Folder:
                 "vote: find that one's folder, or remove the member with `quorate member remove`, and give a new replica another id"
             )
         return None
+
+    def raise_schema(self) -> None:
+        """The store comes to hold a configuration that was chosen while the cluster ran: releases that do not know of those shall refuse the folder before they
+        open its database, which says so too."""
+        if self.identity.schema < SCHEMA_NEWEST:
+            self.identity = replace(self.identity, schema=SCHEMA_NEWEST)
+            with contextlib.suppress(OSError):  # The next start writes it.
+                _write_identity(self.path, self.identity)
 
     @property
     def is_other(self) -> bool:
@@ -281,7 +289,7 @@ def claim_restored(path: Path, made: Database) -> Identity:
 
 def _new_identity(document: ClusterDocument, replica: ReplicaInfo) -> Identity:
     store = replica.store or secrets.token_hex(8)
-    return Identity(document.name, replica.id, store, SCHEMA_VERSION, born=secrets.token_hex(8))
+    return Identity(document.name, replica.id, store, SCHEMA_OLDEST, born=secrets.token_hex(8))
 
 
 def _named(document: ClusterDocument, replica_id: str) -> ReplicaInfo | None:
@@ -348,7 +356,7 @@ def _opened(
     if opened is None:
         if written is not None or replica.store:
             expected = written.store if written is not None else replica.store
-            identity = Identity(document.name, replica.id, expected, SCHEMA_VERSION)
+            identity = Identity(document.name, replica.id, expected, SCHEMA_OLDEST)
             return Folder(path, lock, document, identity, None, _lost(path, identity))
         identity = _new_identity(document, replica)
         return Folder(path, lock, document, identity, _create(path, identity), is_new=True)
@@ -394,12 +402,12 @@ def _restored(path: Path, identity: Identity) -> str:
 
 
 def _check(path: Path, found: Identity, document: ClusterDocument, replica: ReplicaInfo) -> None:
-    if found.schema > SCHEMA_VERSION:
+    if found.schema > SCHEMA_NEWEST:
         raise FolderRefused(
-            f"{path} was written by a newer release (schema {found.schema}, this one knows {SCHEMA_VERSION}): "
+            f"{path} was written by a newer release (schema {found.schema}, this one knows {SCHEMA_OLDEST} to {SCHEMA_NEWEST}): "
             "install that release again"
         )
-    if found.schema < SCHEMA_VERSION:
+    if found.schema < SCHEMA_OLDEST:
         raise FolderRefused(
             f"{path} was written before the first release (schema {found.schema}), which this one does not read: "
             f"start with an empty folder for every replica"

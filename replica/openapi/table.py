@@ -19,7 +19,7 @@ _LOOK: Final = (*_GATE, *_RUN)
 _WRITE: Final = (*_LOOK, *_BODY)
 _NEW: Final = (*_WRITE, "log-full", "too-many-objects", "disk-full")
 _KEYED: Final = (*_NEW, "key-reused", "too-many-keys")
-_MESSAGE: Final = (*_GATE, *_BODY, "malformed", "wrong-cluster")
+_MESSAGE: Final = (*_GATE, *_BODY, "malformed", "wrong-cluster", "other-protocol")
 
 
 class Told(NamedTuple):

@@ -12,11 +12,14 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from ...api_specs.cluster import ClusterDocument
 from ...api_specs.configuration import check_same_cluster, in_force
+from ...api_specs.messages import FOLLOWING, SPOKEN, Protocols
 from ...client_sdk.protocol.core.values import Unanswered
 from ..logs.audit import audit
 from ..store.store import Store
 
 NAMES_CACHED: Final = 10_000
+_CHANGED: Final = Protocols(FOLLOWING, SPOKEN.newest)
+"""Spoken where the configuration has changed."""
 
 
 class WrongCluster(Exception):
@@ -57,8 +60,10 @@ class Configured:
         run: Runner,
         own: str,
         check: Callable[[ClusterDocument], None] = lambda _: None,
+        mark: Callable[[], None] = lambda: None,
     ) -> None:
-        """Of replica `own`. `check` raises BadCluster for a configuration that is not for this replica."""
+        """Of replica `own`. `check` raises BadCluster for a configuration that is not for this replica; `mark` is called in the store's turn where the
+        store comes to hold a later configuration."""
         self.document = document
         """The cluster's, with the configuration that the replica is in."""
         self.keeps_events: Final = lru_cache(NAMES_CACHED)(
@@ -80,6 +85,7 @@ class Configured:
         self._run: Final = run
         self._own: Final = own
         self._check: Final = check
+        self._mark: Final = mark
         self.turn: Final = asyncio.Lock()
         """Held while it goes on: what is on disk is ahead of this document then."""
         self._keys_before = frozenset[bytes]()
@@ -100,6 +106,11 @@ class Configured:
             if self.document.former is None or given != self.document.former.hash:
                 self.is_unknown_met = True
             raise WrongCluster(given, self.document)
+
+    @property
+    def protocols(self) -> Protocols:
+        """The versions of the protocol that the replica speaks in this configuration."""
+        return _CHANGED if self.document.number else SPOKEN
 
     async def follow(self, told: ClusterDocument) -> None:
         """The cluster has chosen this configuration, or a later one. Where it is later than the replica's, that is in it from now on, durably.
@@ -123,6 +134,7 @@ class Configured:
                         hear(self.document)
 
     def _note(self, later: ClusterDocument, store: Store) -> None:
+        self._mark()
         store.follow_configuration(later)
         admitted = later.votes.keys() - self.document.votes.keys()
         if self._own in admitted:

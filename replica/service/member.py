@@ -118,7 +118,7 @@ class Member:
     ) -> None:
         self.capacity: Final = capacity
         self.configured: Final = Configured(
-            folder.document, self.run, folder.identity.replica, self._check_told
+            folder.document, self.run, folder.identity.replica, self._check_told, folder.raise_schema
         )
         """In which configuration it is."""
         document = folder.document

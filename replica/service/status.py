@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from msgspec import Struct, to_builtins
 
+from ... import __version__
 from ...api_specs.outboxes import outbox_named
 from ...gc.tombstones import Waiting
 from ...timestamps.timestamp import wall_us
@@ -37,6 +38,8 @@ async def status_of(member: Member, types: OwnTypes) -> dict[str, Any]:
         "hash": member.document.hash,
         "epoch": member.document.number,
         "replica": member.id,
+        "release": __version__,
+        "protocol": to_builtins(member.configured.protocols),
         "url": member.folder.url,
         "store": member.folder.identity.store,
         "incarnation": member.folder.incarnation,

@@ -4,6 +4,7 @@ A quorum of another configuration need not meet those that stored what was ackno
 its first vote, and votes under no other, unless the cluster chose a later one while it ran: then it notes that one whole. Must not know who asks.
 """
 
+import logging
 import sqlite3
 from collections.abc import Iterable
 from contextlib import closing, suppress
@@ -31,6 +32,8 @@ _VOTED_UNDER: Final = 1
 _CHOSEN: Final = 2
 _BEFORE: Final = 3
 READ_S: Final = 10.0
+
+_log = logging.getLogger(__name__)
 
 
 def noted_in(database: Database) -> Configuration | None:
@@ -115,6 +118,19 @@ def _note_chosen(database: Database, document: ClusterDocument) -> None:
 def _note_document(database: Database, number: int, document: ClusterDocument) -> None:
     text = msgspec.json.encode(document, order="deterministic").decode()
     database.write(statements.PUT_CONFIGURATION, (number, *with_sum(text)))
+    _raise_schema(database)
+
+
+def _raise_schema(database: Database) -> None:
+    """From now on only releases read the store that know of configurations which follow one another."""
+    newest = str(statements.SCHEMA_NEWEST)
+    if database.one(statements.GET_SCHEMA) != (newest,):
+        database.write(statements.PUT_META, ("schema", newest))
+        _log.info(
+            "the store has schema %s from now on, for the configuration changes while the cluster runs: releases that know schema %d alone refuse it",
+            newest,
+            statements.SCHEMA_OLDEST,
+        )
 
 
 def note_types(database: Database, document: ClusterDocument) -> None:

@@ -5,9 +5,12 @@ Owns what is asked and written, not when. Question marks take parameters in the 
 
 from typing import Final
 
-SCHEMA_VERSION: Final = 7
-"""2 added witnesses, 3 sums of records, 4 configuration and births, 5 reservations, 6 ballots in summaries, 7 reservations by number;
-none released."""
+SCHEMA_OLDEST: Final = 7
+"""Of new stores: what a release must know to read them. 2 added witnesses, 3 sums of records, 4 configuration and births, 5 reservations, 6 ballots in
+summaries, 7 reservations by number; none before it was released."""
+SCHEMA_NEWEST: Final = 8
+"""Of stores of clusters that changed their configuration while they ran. The tables are the same; who knows 7 alone would pass over the rows that say
+which configuration is in force."""
 
 
 def _table(name: str, *columns: str, options: str = "") -> str:
@@ -101,6 +104,7 @@ NEW_COUNTERS: Final = (
 )
 GET_META: Final = "SELECT name, value FROM meta"
 PUT_META: Final = "INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)"
+GET_SCHEMA: Final = "SELECT value FROM meta WHERE name = 'schema'"
 GET_WITNESSES: Final = "SELECT replica, store, clock, born, sum FROM witnesses"
 PUT_WITNESS: Final = (
     "INSERT OR REPLACE INTO witnesses (replica, store, clock, born, sum) VALUES (?, ?, ?, ?, ?)"

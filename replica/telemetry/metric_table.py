@@ -22,8 +22,8 @@ class Metric(NamedTuple):
 METRICS: Final[Mapping[str, Metric]] = {
     "quorate_replica_info": Metric(
         "gauge",
-        ("cluster", "replica", "store", "incarnation"),
-        "Always 1; the labels say which replica this is.",
+        ("cluster", "replica", "store", "incarnation", "release", "protocol"),
+        "Always 1; the labels say which replica this is, which release runs there, and which versions of the replica protocol it speaks.",
     ),
     "quorate_configuration": Metric(
         "gauge",

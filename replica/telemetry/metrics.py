@@ -17,6 +17,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.metrics_core import Metric as Family
 from prometheus_client.utils import floatToGoString
 
+from ... import __version__
 from ...client_sdk.protocol.core.counters import SECONDS, Counts, Distribution, Histogram
 from ...timestamps.timestamp import wall_us
 from ..http.traffic import Traffic
@@ -115,7 +116,9 @@ class Metrics:
 
     def _of_member(self) -> Iterator[Family]:
         member, trouble = self._member, self._member.trouble
-        identity = (member.document.name, member.id, member.folder.identity.store, member.folder.incarnation)
+        folder, spoken = member.folder, member.configured.protocols
+        of_store = (folder.identity.store, folder.incarnation)
+        identity = (member.document.name, member.id, *of_store, __version__, spoken.text)
         yield _family("quorate_replica_info", [(identity, 1)])
         yield _family("quorate_configuration", member.document.number)
         yield _family("quorate_ready", trouble is None)

@@ -6,7 +6,14 @@ import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from quorate.api_specs.messages import Batch, BatchReply, Request
+from quorate.api_specs.messages import (
+    Batch,
+    BatchReply,
+    Protocols,
+    Request,
+    protocols_in,
+    why_not_spoken,
+)
 from tests.unit.api_specs.strategies import values_of
 
 CODECS: dict[str, tuple[Any, Any]] = {
@@ -82,3 +89,38 @@ def test_what_is_left_out_takes_no_room() -> None:
     assert msgspec.json.encode(
         msgspec.json.decode(batch_with({"type": "collect", "object": "q"}), type=Batch)
     ) == (b'{"cluster":"c","requests":[{"type":"collect","object":"q"}]}')
+
+
+@pytest.mark.parametrize(("text", "oldest", "newest"), [("1", 1, 1), ("1-2", 1, 2), ("3-12", 3, 12)])
+def test_versions_of_the_protocol_are_read_as_they_are_written(text: str, oldest: int, newest: int) -> None:
+    assert protocols_in(text) == Protocols(oldest, newest)
+    assert Protocols(oldest, newest).text == text
+
+
+@pytest.mark.parametrize(
+    "text", ["", "0", "0-1", "2-1", "1-", "-1", "1-2-3", " 1", "1\n", "10000", "\u0661", "one"]
+)
+def test_what_names_no_versions_is_told_apart(text: str) -> None:
+    assert protocols_in(text) is None
+
+
+@pytest.mark.parametrize(
+    ("sender", "spoken", "updated", "version"),
+    [((1, 1), (2, 3), "the sender", 2), ((1, 2), (3, 3), "the sender", 3), ((4, 5), (1, 3), "replica r7", 4)],
+)
+def test_who_cannot_talk_hears_both_versions_and_who_is_to_be_updated(
+    sender: tuple[int, int], spoken: tuple[int, int], updated: str, version: int
+) -> None:
+    here, there = Protocols(*sender), Protocols(*spoken)
+    why = why_not_spoken(here, "r7", there)
+    assert why is not None
+    assert f"sender speaks {here.told} of" in why
+    assert f"replica r7 {there.told}: update {updated} to a release that speaks version {version}" in why
+
+
+@pytest.mark.parametrize(
+    ("sender", "spoken"),
+    [((1, 2), (1, 2)), ((1, 1), (1, 2)), ((1, 2), (2, 2)), ((2, 9), (1, 2)), ((1, 9), (3, 4))],
+)
+def test_one_common_version_is_enough(sender: tuple[int, int], spoken: tuple[int, int]) -> None:
+    assert why_not_spoken(Protocols(*sender), "r1", Protocols(*spoken)) is None

@@ -34,6 +34,7 @@ async def test_a_batch_goes_as_messagepack_with_the_token_and_its_reply_comes_ba
     assert asked.line == "POST /replica/v1/batch HTTP/1.1"
     assert asked.headers["content-type"] == asked.headers["accept"] == "application/msgpack"
     assert asked.headers["authorization"] == f"Bearer {TOKEN}"
+    assert asked.headers["quorate-protocol"] == "1-2"
     assert msgspec.msgpack.decode(asked.body, type=Batch) == BATCH
 
 

@@ -4,6 +4,7 @@ import sqlite3
 import threading
 from pathlib import Path
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
@@ -217,6 +218,12 @@ def test_manifest_of_another_backup_or_none_is_refused(data: Path, tmp_path: Pat
     (one / MANIFEST_FILE).write_bytes(manifest[:-30])
     with pytest.raises(BackupRefused, match="damaged or cannot be read"):
         restore(one, tmp_path / "again")
+    newer = msgspec.json.encode(msgspec.json.decode(manifest) | {"schema": 9})
+    (one / MANIFEST_FILE).write_bytes(newer)
+    with pytest.raises(
+        BackupRefused, match=r"schema 9; this one reads 1 and 7 to 8\): restore it with that release"
+    ):
+        restore(one, tmp_path / "again")
     (one / MANIFEST_FILE).unlink()
     with pytest.raises(BackupRefused, match="not finished"):
         restore(one, tmp_path / "again")
@@ -384,6 +391,7 @@ def test_backups_keep_to_the_configuration_that_was_in_force(data: Path, tmp_pat
     for id in IDS[1:]:
         go_on(data / id, document(), id, later)
     backups = {id: back_up(data, id, tmp_path / id) for id in IDS}
+    assert {id: read_manifest(backup).schema for id, backup in backups.items()} == {"r1": 7, "r2": 8, "r3": 8}
     assert sort_backups(document(), list(backups.values()), accept_loss=False) == backups
     with pytest.raises(BackupRefused, match=r"no backup of r1, who alone may have held .*Enq/Ok of queue/\*"):
         sort_backups(document(), [backups["r2"], backups["r3"]], accept_loss=False)

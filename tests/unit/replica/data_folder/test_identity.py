@@ -21,6 +21,7 @@ from quorate.replica.data_folder.identity import (
     format_store,
     open_folder,
 )
+from quorate.replica.store import statements
 from quorate.replica.store.database import Database
 from quorate.replica.store.store import Store
 
@@ -87,11 +88,23 @@ def test_database_of_another_is_refused_when_its_identity_file_was_swapped(tmp_p
         open_folder(tmp_path / "b", cluster(), "r1")
 
 
-def test_newer_schema_is_refused(tmp_path: Path) -> None:
+def test_newer_schema_is_refused_before_anything_is_written(tmp_path: Path) -> None:
     start_and_stop(tmp_path, cluster())
     file = tmp_path / IDENTITY_FILE
-    file.write_text(json.dumps(json.loads(file.read_text()) | {"schema": 99}))
-    with pytest.raises(FolderRefused, match="newer release"):
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"schema": 9}))
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    with pytest.raises(FolderRefused, match=r"schema 9, this one knows 7 to 8\): install that release again"):
+        open_folder(tmp_path, cluster(), "r1")
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_newer_schema_is_refused_though_the_identity_file_has_not_heard_of_it(tmp_path: Path) -> None:
+    start_and_stop(tmp_path, cluster())
+    opened = Database(tmp_path / DATABASE_FILE)
+    opened.write(statements.PUT_META, ("schema", "9"))
+    opened.commit()
+    opened.close()
+    with pytest.raises(FolderRefused, match="schema 9, this one knows 7 to 8"):
         open_folder(tmp_path, cluster(), "r1")
 
 

@@ -1,11 +1,13 @@
 """In which configuration a replica is: when it goes on, what it answers then, and where it is after a restart."""
 
 import asyncio
+import errno
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from types import SimpleNamespace
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
@@ -13,10 +15,20 @@ from quorate.adts.log import Entry, Value
 from quorate.api_specs.cluster import BadCluster, ChoiceRule, ClusterDocument, ReplicaInfo
 from quorate.api_specs.configuration import with_members
 from quorate.api_specs.limits import Limits
-from quorate.api_specs.messages import Append, Batch, Collect, Proposal, Reserve, Testimony
+from quorate.api_specs.messages import (
+    SPOKEN,
+    Append,
+    Batch,
+    Collect,
+    Proposal,
+    Protocols,
+    Reserve,
+    Testimony,
+)
 from quorate.client_sdk.protocol.configurations import joint, settled
 from quorate.client_sdk.protocol.core.values import Unanswered
-from quorate.replica.data_folder.identity import open_folder
+from quorate.replica.data_folder import identity
+from quorate.replica.data_folder.identity import IDENTITY_FILE, open_folder
 from quorate.replica.protocol.log import Reservation
 from quorate.replica.protocol.witness import Witness
 from quorate.replica.service import configured as configured_module
@@ -88,6 +100,43 @@ async def test_it_is_there_still_after_a_restart_with_the_old_file_and_with_the_
         assert (again.document, again.lost) == (AFTER, None)
         assert (await answer_of(again, READ)).replies
         await asyncio.to_thread(again.close)
+
+
+async def test_once_it_has_gone_on_only_releases_talk_to_it_and_read_its_store_that_know_of_that(
+    member: Member, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = member.folder.path / IDENTITY_FILE
+    assert member.configured.protocols == SPOKEN == Protocols(1, 2)
+    assert msgspec.json.decode(file.read_bytes())["schema"] == 7
+    with caplog.at_level("INFO", "quorate.replica.store.configuration"):
+        await member.configured.follow(BOTH)
+        await member.configured.follow(AFTER)
+    assert [
+        each.getMessage() for each in caplog.records if each.name.startswith("quorate.replica.store")
+    ] == [
+        "the store has schema 8 from now on, for the configuration changes while the cluster runs: releases that know schema 7 alone refuse it"
+    ]
+    assert member.configured.protocols == Protocols(2, 2)
+    assert msgspec.json.decode(file.read_bytes())["schema"] == 8
+    again = await restarted(member)
+    assert (again.folder.identity.schema, again.configured.protocols) == (8, Protocols(2, 2))
+    await asyncio.to_thread(again.close)
+
+
+async def test_the_identity_file_is_written_anew_where_it_could_not_be(
+    member: Member, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(path: Path, content: bytes) -> None:
+        raise OSError(errno.ENOSPC, "no space left")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(identity, "write_durably", full)
+        await member.configured.follow(BOTH)
+    file = member.folder.path / IDENTITY_FILE
+    assert msgspec.json.decode(file.read_bytes())["schema"] == 7
+    again = await restarted(member)
+    assert msgspec.json.decode(file.read_bytes())["schema"] == 8
+    await asyncio.to_thread(again.close)
 
 
 async def test_limits_are_those_of_its_own_file(member: Member) -> None:

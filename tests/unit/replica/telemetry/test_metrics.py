@@ -388,3 +388,8 @@ def test_each_event_of_the_code_is_in_the_table() -> None:
     }
     assert len(counted) > 10
     assert counted <= set(EVENTS)
+
+
+def test_which_release_runs_and_what_it_speaks_is_told(cluster: InProcessCluster) -> None:
+    [told] = [dict(labels) for name, labels in values(cluster) if name == "quorate_replica_info"]
+    assert (told["replica"], told["release"], told["protocol"]) == ("r1", quorate.__version__, "1-2")
