@@ -18,6 +18,7 @@ from rich.table import Table
 from ...api_specs.cluster import BadCluster, ClusterDocument, from_json
 from ...api_specs.configuration import check_same_cluster, in_force
 from ...api_specs.limits import CAPACITY_ALARM
+from ...api_specs.messages import FOLLOWING, UNTOLD, Protocols
 from ...client_sdk.transport.http_transport import check_hosts
 from ...timestamps.timestamp import parse, wall_us
 from ..credentials import read_token
@@ -84,6 +85,10 @@ class Found(Struct, frozen=True):
     tls_failed: bool = False
     incarnation: str = ""
     store: str = ""
+    release: str = ""
+    """Empty where it does not tell: it is of before releases were told."""
+    protocol: Protocols | None = None
+    """Which versions of the replica protocol it speaks; None where it does not answer."""
     objects: int | None = None
     file_bytes: int | None = None
     clock_offset_s: float | None = None
@@ -245,11 +250,14 @@ def understood(document: ClusterDocument, id: str, told: Any, here_us: int) -> F
         trouble, fix = "; ".join(told["reasons"]), ""
         if trouble:
             fix = "do what is said there; its log has more"
+        protocol = convert(told.get("protocol", UNTOLD), Protocols)
         if told["replica"] != id:
             trouble, fix = f"it says that it is {told['replica']}", "correct the urls of the cluster file"
         elif (epoch := told.get("epoch", 0)) != document.number:
             trouble = f"it is in configuration {epoch}, and the cluster in {document.number}"
             fix = "it goes on by itself, as soon as it reaches one of the others"
+            if protocol.newest < FOLLOWING:
+                fix = "update its release: it knows of no changes while the cluster runs"
         elif not agrees:
             trouble, fix = "it holds another cluster file", "give all the same one, and restart it"
         return Found(
@@ -259,6 +267,8 @@ def understood(document: ClusterDocument, id: str, told: Any, here_us: int) -> F
             is_ready=not trouble,
             incarnation=told["incarnation"],
             store=told.get("store", ""),
+            release=told.get("release", ""),
+            protocol=protocol,
             objects=told["objects"],
             file_bytes=None if told["file_bytes"] is None else sum(told["file_bytes"].values()),
             clock_offset_s=(told["now_us"] - here_us) / 1e6,
@@ -286,7 +296,13 @@ def _show(found: list[Found]) -> None:
         if each.trouble:
             fix = f": {each.fix}" if each.fix else ""
             out.print(f"{each.id}: {escape(each.trouble + fix)}.")
-    for line in (*behind(found), *stalled(found), *nearly_full(found), *without_code(found)):
+    for line in (
+        *releases(found),
+        *behind(found),
+        *stalled(found),
+        *nearly_full(found),
+        *without_code(found),
+    ):
         out.print(f"{escape(line)}.")
     for each in found:
         if each.tombstones is not None and each.tombstones.waiting:
@@ -310,6 +326,20 @@ def lacking(document: ClusterDocument, found: list[Found]) -> list[str]:
 def own_views(found: list[Found]) -> list[str]:
     """What replicas say of quorums by themselves, of those that find some lacking."""
     return [f"{each.id} says that {each.quorums}" for each in found if each.quorums]
+
+
+def releases(found: list[Found]) -> list[str]:
+    """A line for each release, where replicas run different ones."""
+    at: dict[tuple[str, Protocols], list[str]] = {}
+    for each in found:
+        if each.protocol is not None:
+            at.setdefault((each.release, each.protocol), []).append(each.id)
+    if len(at) < 2:
+        return []
+    return [
+        f"{', '.join(ids)}: release {release or 'of before'}, which speaks {protocol.told} of the replica protocol"
+        for (release, protocol), ids in at.items()
+    ]
 
 
 def behind(found: list[Found]) -> list[str]:

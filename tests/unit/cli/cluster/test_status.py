@@ -3,6 +3,7 @@
 import pytest
 
 from quorate.api_specs.cluster import ClusterDocument, ReplicaInfo
+from quorate.api_specs.messages import Protocols
 from quorate.cli.cluster.status import BEHIND_S, CatchUp, Found, Tombstones, _show, understood
 
 
@@ -52,6 +53,24 @@ def test_deleted_keys_of_a_time_when_clocks_were_ahead_are_told(capsys: pytest.C
     assert "r1 waits to forget 2 deleted keys, some for 1757 s yet, for clocks were ahead of time." in told
 
 
+def test_replicas_of_different_releases_are_told_apart(capsys: pytest.CaptureFixture[str]) -> None:
+    old, new = Protocols(1, 1), Protocols(1, 2)
+    told = shown(
+        capsys,
+        ready("r1", release="0.2.0", protocol=new),
+        ready("r2", protocol=old),
+        ready("r3", release="0.2.0", protocol=new),
+        Found("r4", "http://r4:1", trouble="connection refused"),
+    )
+    assert "r1, r3: release 0.2.0, which speaks versions 1-2 of the replica protocol." in told
+    assert "r2: release of before, which speaks version 1 of the replica protocol." in told
+    assert "r4: release" not in told
+    told = shown(
+        capsys, ready("r1", release="0.2.0", protocol=new), ready("r3", release="0.2.0", protocol=new)
+    )
+    assert "release" not in told
+
+
 def test_where_all_is_well_nothing_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     _show([ready("r1", catch_up={"r2": CatchUp(3, BEHIND_S - 1)})])
     out = capsys.readouterr().out
@@ -74,5 +93,8 @@ def test_a_replica_that_is_behind_the_configuration_is_told_apart_from_one_with_
     told |= {"file_bytes": None, "now_us": 0, "clock": None, "tombstones": None}
     behind = understood(document, "r1", told | {"epoch": 1}, 0)
     assert behind.trouble == "it is in configuration 1, and the cluster in 2"
+    assert behind.fix == "update its release: it knows of no changes while the cluster runs"
+    newer = understood(document, "r1", told | {"epoch": 1, "protocol": {"oldest": 2, "newest": 2}}, 0)
+    assert newer.fix == "it goes on by itself, as soon as it reaches one of the others"
     assert not behind.is_ready
     assert understood(document, "r1", told | {"epoch": 2}, 0).trouble == "it holds another cluster file"
