@@ -77,6 +77,7 @@ class Recipe(Struct, frozen=True):
         driver = await self._driver(await self._document())
         operator = Operator(driver, token=self.token, tls=self.tls, urls=self.endpoints, hear=hear)
         try:
+            await operator.check_releases()
             return await operator.run(steps(driver.document))
         except BadDocument as error:
             raise BadCluster(str(error)) from None

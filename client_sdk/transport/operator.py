@@ -8,6 +8,7 @@ import asyncio
 import random
 from collections.abc import Callable, Collection, Coroutine, Mapping
 from functools import partial
+from http import HTTPStatus
 from typing import Any, Final, TypeVar
 from urllib.parse import quote
 
@@ -16,6 +17,7 @@ from msgspec import Struct
 
 from ...adts.types.catalogue import CONFIGURATION
 from ...api_specs.cluster import ClusterDocument
+from ...api_specs.messages import FOLLOWING, UNTOLD
 from ..errors import RefusedByReplicas
 from ..protocol.core.values import Failed, Operation, Outcome, Read, Unanswered
 from ..protocol.reconfiguration import (
@@ -92,6 +94,32 @@ class Operator:
         self._hear: Final = hear
         self._both = 0
         """The last configuration that was told in which two are in force."""
+
+    async def check_releases(self) -> None:
+        """Raises RefusedByReplicas where the release of a member knows of no changes: it would stay behind, and count for nobody any more."""
+        document = self._driver.document
+        answers = await asyncio.gather(
+            *(
+                self._client.request(
+                    replica,
+                    self._url(document, replica) + "?limit=1",
+                    timeout_s=ANSWER_S,
+                    bytes_max=PAGE_BYTES_MAX,
+                )
+                for replica in document.votes
+            )
+        )
+        older = [
+            replica
+            for replica, answer in zip(document.votes, answers, strict=True)
+            if isinstance(answer, HttpAnswer) and answer.status == HTTPStatus.NOT_FOUND
+        ]
+        if older:
+            raise RefusedByReplicas(
+                f"{', '.join(older)}: the release there speaks {UNTOLD.told} of the replica protocol, and members and quorum choices change "
+                f"with version {FOLLOWING}: update it first, or stop it if it is to leave the cluster",
+                definite=True,
+            )
 
     async def run(self, steps: Steps) -> ClusterDocument:
         """Do them all: the configuration that is in force then. Raises RefusedByReplicas where the token does not allow it, and what steps raise."""

@@ -301,6 +301,24 @@ async def test_urls_that_the_caller_gives_go_before_those_of_the_document(cluste
     assert cluster.servers["r1"].asked == []
 
 
+async def test_a_member_whose_release_knows_of_no_changes_is_named_before_anything_is_done(
+    cluster: Cluster,
+) -> None:
+    cluster.servers["r1"].handler = always(page())
+    cluster.servers["r2"].handler = always(problem(503, "starting"))
+    cluster.servers["r3"].stop()
+    one = cluster.operator()
+    await one.check_releases()  # Who is silent may be of any release.
+    cluster.servers["r2"].handler = always(problem(404, "no-such-path"))
+    with pytest.raises(
+        RefusedByReplicas, match=r"^r2: .* version 1 .* with version 2: update it first"
+    ) as caught:
+        await one.check_releases()
+    assert caught.value.definite
+    await one.aclose()
+    assert {asked.line.split()[0] for server in cluster.servers.values() for asked in server.asked} == {"GET"}
+
+
 async def test_steps_are_done_to_their_result_and_each_is_told(cluster: Cluster) -> None:
     for server in cluster.servers.values():
         server.handler = always(page())
