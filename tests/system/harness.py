@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from quorate.api_specs.cluster import ChoiceRule, ClusterDocument
+from quorate.api_specs.limits import STOP_S_MAX
 from quorate.api_specs.messages import Accepted, Append, Appended, Batch, BatchReply, Status
 from quorate.cli.cluster.document import DEFAULT_NAME, new_document, write_new
 from quorate.cli.cluster.local_cluster import LocalCluster
@@ -219,6 +220,20 @@ async def drained(queue: AsyncQueue, *, max_items: int, deadline_s: float = WAIT
         while items := await queue.dequeue(max_items=max_items):
             found += items
     return found
+
+
+def stop(cluster: LocalCluster, replica: str) -> int:
+    """End a replica by SIGTERM: its exit code."""
+    pid = cluster.pids[replica]
+    os.kill(pid, signal.SIGTERM)
+    ended: list[int] = []
+
+    def has_ended() -> bool:
+        ended.extend(code for id, code in cluster.died() if id == replica)
+        return bool(ended)
+
+    until_now(has_ended, f"{replica} has ended", deadline_s=STOP_S_MAX)
+    return ended[0]
 
 
 def is_running(pid: int) -> bool:

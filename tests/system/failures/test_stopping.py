@@ -27,7 +27,7 @@ from quorate.api_specs.limits import DRAIN_S_MAX, STOP_S_MAX
 from quorate.cli.cluster.local_cluster import LocalCluster
 from quorate.cli.cluster.probe import is_ready
 from quorate.client_sdk import AsyncClient, OutcomeUnknown, connect_async
-from tests.system.harness import QUICK, Clusters, delete_all, until, until_now
+from tests.system.harness import QUICK, Clusters, delete_all, stop, until, until_now
 from tests.system.histories import Told
 from tests.system.load import MAJORITIES, Load, Operation, front_ends, goes_on
 
@@ -37,20 +37,6 @@ WAITS_S: Final = 24.0
 PATIENCE_S: Final = 20.0
 """The deadline of operations: on a busy machine, front ends that decide for themselves while their host is away may take turns
 from each other for some seconds, and who has proposed by its deadline does not know. That is not for a stop to end."""
-
-
-def stop(cluster: LocalCluster, replica: str) -> int:
-    """End a replica by SIGTERM: its exit code."""
-    pid = cluster.pids[replica]
-    os.kill(pid, signal.SIGTERM)
-    ended: list[int] = []
-
-    def has_ended() -> bool:
-        ended.extend(code for id, code in cluster.died() if id == replica)
-        return bool(ended)
-
-    until_now(has_ended, f"{replica} has ended", deadline_s=STOP_S_MAX)
-    return ended[0]
 
 
 class Noting(Load):
