@@ -46,6 +46,7 @@ async def _look_at_all(cluster: LocalCluster, history: Path) -> None:
         await last_look(last)
 
 
+@pytest.mark.slow
 def test_replicas_are_upgraded_one_by_one_under_load_and_go_back(
     clusters: Clusters, before: Release, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -83,6 +84,7 @@ def test_replicas_are_upgraded_one_by_one_under_load_and_go_back(
     assert told.check(search=MAJORITIES) == 0, "a search was given up"
 
 
+@pytest.mark.slow
 def test_members_and_choices_change_once_all_are_upgraded_and_then_nobody_goes_back(
     clusters: Clusters, before: Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -103,6 +105,7 @@ def test_members_and_choices_change_once_all_are_upgraded_and_then_nobody_goes_b
         f"r1, r2: release {__version__}, which speaks versions 1-2 of the replica protocol." in shown.stdout
     )
     assert "r3: release of before, which speaks version 1 of the replica protocol." in shown.stdout
+    assert before.quorate("status", *known).returncode == 0
 
     wanted = toml(with_votes(cluster.document, r1=3, r2=2, r3=2), tmp_path / "votes.toml")
     refused = quorate("change", str(wanted), *known)
