@@ -181,7 +181,7 @@ class Watch(Background):
                     self._told[name] = told
                 self._member.hear(name, told, answer)
         if self._member.lost is not None:
-            raise StoreLost(self._member.lost)
+            raise self._member.lost_error()
         return answered
 
 

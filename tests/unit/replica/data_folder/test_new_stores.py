@@ -354,8 +354,10 @@ async def test_a_joiner_is_noted_anew_in_each_configuration_that_it_is_no_member
     await until(lambda: not r4.awaited)
     changed = joint(DOCUMENT, replace(DOCUMENT, choices=(ChoiceRule("queue/*", collect=False),)))
     for each in first:
+        fleet.others.members[each.id] = None  # Else r4 may be noted again before it is looked for.
         await each.configured.follow(changed)
         assert await each.run(lambda store: store.others.witness("r4")) is None
+    fleet.others.members.update({each.id: each for each in first})
     await r4.configured.follow(changed)
     assert list(r4.awaited) == ["r1", "r2", "r3"]
     await until(lambda: not r4.awaited)
