@@ -34,7 +34,8 @@ class Release:
     @property
     def environment(self) -> dict[str, str]:
         """In which its programs run."""
-        return dict(os.environ) if self._path is None else dict(os.environ, PYTHONPATH=self._path)
+        here = os.pathsep.join(filter(None, (os.environ.get("PYTHONPATH"), str(ROOT))))
+        return dict(os.environ, PYTHONPATH=self._path or here)
 
     def quorate(self, *words: str) -> "subprocess.CompletedProcess[str]":
         """Run its command."""
