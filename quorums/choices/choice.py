@@ -145,7 +145,8 @@ def _filled(
     finals = dict.fromkeys(specification.depends, 0) | dict.fromkeys(specification.changes, majority)
     for name, (initial, _) in given.items():
         for other in must_meet(specification, name, ordering, consistency) - given.keys():
-            finals[other] = max(finals[other], total + 1 - initial)
+            # No more than there are: where even that does not meet an initial, the pair is told.
+            finals[other] = min(total, max(finals[other], total + 1 - initial))
     finals |= {name: sizes[1] for name, sizes in given.items()}
     least = {operation: int(is_dropped(kind, consistency)) for operation, kind in specification.kinds.items()}
     for name in specification.depends:

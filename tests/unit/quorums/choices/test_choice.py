@@ -121,6 +121,12 @@ def test_a_dequeue_reads_for_its_most_demanding_outcome() -> None:
     assert votes_needed(smaller.final_of_kind(Kind.DECIDE)) == 2
 
 
+def test_a_quorum_left_out_is_never_larger_than_there_are_votes() -> None:
+    """Whoever reads nobody can meet no change, however many store it."""
+    with pytest.raises(BadChoice, match=r"Read/Ok does not meet Cas/Ok: initial quorum 0 \+ final quorum 3"):
+        QuorumChoice(Register(), equal(3), {"Read/Ok": (0, 0)})
+
+
 def test_order_by_quorum_needs_blind_operations_that_meet() -> None:
     """Without clocks a second Enq must read above the first: its initial quorum meets the first one's final quorum."""
     with pytest.raises(BadChoice, match="Enq/Ok does not meet Deq/Ok"):
