@@ -271,7 +271,7 @@ class _Maker:
                 "No Parquet tables: they need pyarrow; run: pip install 'quorate[reports]'. figures.json has them all."
             )
         try:
-            html = page.render(figures, made_by, parquet=report.parquet is not None)
+            html = page.render(figures, made_by, parquet=report.parquet is not None, place=str(report.json))
             _replace(report.html, html)
             _replace(report.json, figures_json(figures, made_by))
             self.tables.install()

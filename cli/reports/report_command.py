@@ -129,10 +129,13 @@ def report(
     for note in made.notes:
         story.print(escape(note), soft_wrap=True)
     if as_json:
-        answer(True, shown | {"notes": list(made.notes), "recommendations": _recommended(made.figures)})
+        commands, _ = _commands(made)
+        told = {"recommendations": _recommended(made.figures), "commands": commands}
+        answer(True, shown | {"notes": list(made.notes)} | told)
         return
     _tell(story, made.figures)
     story.print(f"The report: [bold]{escape(str(made.html.resolve()))}[/bold]", soft_wrap=True)
+    _tell_commands(story, *_commands(made))
 
 
 def _made(story: Console, input_path: Path, out: Path, wanted: dict[str, Any]) -> Any:
@@ -159,6 +162,21 @@ def _recommended(figures: Any) -> list[dict[str, Any]]:
         {"adt": row.adt, "choice": row.choice, "served": row.served, "run": row.run_as is not None}
         for row in figures.recommendations
     ]
+
+
+def _commands(made: Any) -> tuple[list[str], list[str]]:
+    """The commands that apply the advice, and what to know of them."""
+    from ...spark_reports.text import advice  # noqa: PLC0415 - an extra
+
+    return advice.commands(made.figures, str(made.json)), advice.hints(made.figures)
+
+
+def _tell_commands(story: Console, commands: list[str], hints: list[str]) -> None:
+    if not commands:
+        return
+    story.print("To apply it to a running cluster (first with --dry-run, which only shows):")
+    for line in hints + commands:
+        story.print(f"  {escape(line)}", soft_wrap=True)
 
 
 def _tell(story: Console, figures: Any) -> None:

@@ -29,7 +29,7 @@ from ..model.questions import Questions, names_of
 from ..model.run_document import Run
 from . import derive_choices, derive_operations
 
-UP_SETS_MAX = 32
+UP_SETS_MAX = 1024
 
 
 @dataclass(frozen=True, slots=True)

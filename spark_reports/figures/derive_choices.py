@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from ...quorums.systems.systems import System
+from ..model.advice import is_kept
 from ..model.aggregates import Aggregates
 from ..model.confidence import OUTAGES_OF_SIGN, Block, Interval, widest, wilson_difference
 from ..model.figures import (
@@ -13,12 +14,13 @@ from ..model.figures import (
     CandidateFigures,
     CounterfactualFigures,
     MixFigures,
+    QuorumFigures,
     RecommendationFigures,
 )
 from ..model.models import Model, outages
 from ..model.questions import Questions
 from ..model.quorum_choices import READ_WRITE, Choice, is_valid
-from ..model.run_document import Run
+from ..model.run_document import Run, object_key
 
 TIE_DIGITS: Final = 12
 TIE: Final = 10**-TIE_DIGITS
@@ -61,7 +63,7 @@ def answer(
         ]
         if not valid:
             continue
-        type_answer = _Type(adt, operations, valid, _mix(adt, operations, found, run, given), model)
+        type_answer = _Type(adt, operations, valid, _mix(adt, operations, found, run, given), model, run)
         rows, recommendation = type_answer.answer()
         candidates += rows
         recommendations.append(recommendation)
@@ -136,8 +138,10 @@ class _Type:
         choices: Sequence[Choice],
         mix: tuple[dict[str, float], str],
         model: Model,
+        run: Run,
     ) -> None:
         self.adt = adt
+        self.run = run
         self.operations = operations
         self.choices = {choice.name: choice for choice in choices}
         self.mix, self.mix_from = mix
@@ -248,6 +252,12 @@ class _Type:
         if read_write:
             others.append(max(read_write, key=lambda name: self.served[name]))
         against = [self._against(best, name, tied) for name in dict.fromkeys(others) if name != best]
+        quorums = tuple(
+            QuorumFigures(each.event_class, *each.shown, needed_votes=each.needed_votes)
+            for each in choice.classes
+        )
+        are_alike = 0 < len(self.choices) - 1 <= len(tied)
+        is_advice = not are_alike and is_kept(self.adt, quorums, self.run.votes)
         return RecommendationFigures(
             adt=self.adt,
             choice=best,
@@ -260,6 +270,8 @@ class _Type:
             high=own.high,
             tied=tied,
             against=tuple(against),
+            quorums=quorums,
+            objects=objects_to_change(choice, self.run) if is_advice else (),
         )
 
     def _against(self, best: str, name: str, tied: Sequence[str]) -> AgainstFigures:
@@ -281,6 +293,15 @@ class _Type:
             high=interval.high if interval else None,
             certain=interval is not None and interval.low > 0,
         )
+
+
+def objects_to_change(choice: Choice, run: Run) -> tuple[str, ...]:
+    """The objects that have another choice: known where one choice was run for the type; else `<type>/NAME` stands for one that the reader knows."""
+    was_run = [each.name for each in run.choices if each.adt == choice.adt]
+    if was_run == [choice.run_as]:
+        return ()
+    kept = [object_key(name) for name, own in run.objects.items() if [own] == was_run]
+    return tuple(dict.fromkeys(kept)) or (f"{choice.adt}/NAME",)
 
 
 def _beats(one: Sequence[float], other: Sequence[float]) -> bool:

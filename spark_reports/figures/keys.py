@@ -110,7 +110,7 @@ KEYS: Final[Mapping[str, str]] = {
     ),
     **_table(
         "up_sets",
-        up="replicas that were up together, all others being down; the longest-lasting sets only",
+        up="replicas that were up together, all others being down; the 1,024 longest-lasting sets",
         share="share of the known time during which exactly these were up",
     ),
     **_table(
@@ -239,6 +239,16 @@ KEYS: Final[Mapping[str, str]] = {
         mix_from="`attempts`: as operations were tried; `given`: as asked for; `equal`: each operation alike",
         served="share of the mix that it would have served, from joint up-sets",
         tied="others that would have served as much; this one would serve most were failures independent, then asks the fewest votes",
+    ),
+    **_table(
+        "recommendations",
+        objects="objects that have another choice, for `quorate choice set`: those of the run where it had one choice of the "
+        "type, else `<type>/NAME`; empty where nothing is to be changed, and where the service cannot keep the choice",
+    ),
+    **_table(
+        "recommendations[].quorums",
+        _QUORUMS,
+        event_class="event class of the recommended choice, as Deq/Empty",
     ),
     **_table(
         "recommendations[].mix",

@@ -300,8 +300,18 @@ class AgainstFigures:
 
 
 @dataclass(frozen=True, slots=True)
+class QuorumFigures:
+    """The quorums of one event class of a recommended choice."""
+
+    event_class: str
+    initial: str
+    final: str
+    needed_votes: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class RecommendationFigures:
-    """The choice that would have served the largest share of the mix, of one data type."""
+    """The choice that would have served the largest share of the mix, of one data type; `objects` are those to give it to."""
 
     adt: str
     choice: str
@@ -314,6 +324,8 @@ class RecommendationFigures:
     high: float | None
     tied: tuple[str, ...]
     against: tuple[AgainstFigures, ...]
+    quorums: tuple[QuorumFigures, ...]
+    objects: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

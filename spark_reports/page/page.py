@@ -12,7 +12,7 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 
 from ..model.figures import Figures
 from ..model.phrases import EARLIEST_S, LATEST_S, counted, duration, unbroken
-from ..text import answer, method
+from ..text import advice, answer, method
 from . import tables_choices, tables_run
 from .charts import symbol
 from .charts_availability import availability
@@ -26,14 +26,16 @@ FOLD_ROWS: Final = 24
 """A table with more rows is shown folded, and stays folded on paper."""
 
 
-def render(figures: Figures, versions: Mapping[str, str], *, parquet: bool) -> str:
+def render(figures: Figures, versions: Mapping[str, str], *, parquet: bool, place: str) -> str:
     """Give the page as HTML text.
 
     Args:
         figures: what to show.
         versions: names and versions of what made the report.
         parquet: whether the tables were written beside the page.
+        place: where `figures.json` is, as whoever makes the report names it.
     """
+    applied = {"commands": advice.commands(figures, place), "hints": advice.hints(figures)}
     names = short_names(figures)
     figures = renamed(figures, names)
     environment = Environment(
@@ -51,8 +53,9 @@ def render(figures: Figures, versions: Mapping[str, str], *, parquet: bool) -> s
         **_measured(figures),
         **_choices(figures),
         **_method(figures, versions),
+        **applied,
         parquet=parquet,
-        contents=_contents(figures),
+        contents=_contents(figures, applies=bool(applied["commands"])),
         names=tables_run.named(
             "Names that this page shortens",
             {short: full for full, short in names.items()},
@@ -123,7 +126,7 @@ def _method(figures: Figures, versions: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def _contents(figures: Figures) -> list[tuple[str, str]]:
+def _contents(figures: Figures, *, applies: bool) -> list[tuple[str, str]]:
     """Give anchor and heading of each part that the page has."""
     parts = [
         ("measured", "Measured and predicted", bool(figures.operations)),
@@ -134,6 +137,7 @@ def _contents(figures: Figures) -> list[tuple[str, str]]:
         ("rejected", "Rejected rows", True),
         ("plan", "The plan", bool(figures.source.plan)),
         ("versions", "Versions and files", True),
+        ("apply", "Apply the advice", applies),
     ]
     return [(anchor, heading) for anchor, heading, there in parts if there]
 

@@ -27,6 +27,7 @@ from quorate.spark_reports.model.figures import (
     OutageFigures,
     PairFigures,
     ProberFigures,
+    QuorumFigures,
     RecommendationFigures,
     ReplicaFigures,
     RowFigures,
@@ -219,6 +220,13 @@ class Made:
             high=min(1.0, served + 0.02),
             tied=tied,
             against=tuple(against),
+            quorums=tuple(
+                QuorumFigures(
+                    f"{operation}/Ok", "0" if operation == "Enq" else str(needed), str(needed), needed
+                )
+                for operation, needed in zip(("Enq", "Deq"), self.needs[self.best], strict=True)
+            ),
+            objects=("queue/NAME",) if len(tied) < len(self.needs) - 1 else (),
         )
 
     def claim(self) -> tuple[ClaimFigures, ...]:

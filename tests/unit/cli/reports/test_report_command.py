@@ -39,6 +39,7 @@ def test_an_export_gives_a_report_with_one_command(export: Path, tmp_path: Path)
     lines = [" ".join(line.split()) for line in done.stdout.splitlines()]
     assert "Enq (0, 1), Deq (3, 1) 100 % 75.00 % 87.50 %" in lines
     assert (tmp_path / "out" / "report.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert done.stdout.endswith("  quorate choice set queue/NAME --advice out/figures.json\n")
 
 
 def test_a_class_of_ones_own_is_answered_for(export: Path, tmp_path: Path) -> None:
@@ -57,6 +58,9 @@ def test_a_class_of_ones_own_is_answered_for(export: Path, tmp_path: Path) -> No
     lines = [" ".join(line.split()) for line in done.stdout.splitlines()]
     assert "add (0, 1), total (3, 0) 100 % 75.00 % 97.50 %" in lines
     assert "Most of this mix is served by add (0, 1), total (3, 0): 97.50 %." in done.stdout
+    assert "choice set" not in done.stdout, (
+        "the service keeps objects of a class by quorums of Call and Blind"
+    )
 
 
 def test_programs_get_one_line(export: Path, tmp_path: Path) -> None:
@@ -68,6 +72,7 @@ def test_programs_get_one_line(export: Path, tmp_path: Path) -> None:
     assert Path(told["figures"]).is_file()
     assert told["recommendations"][0]["adt"] == "register"
     assert told["notes"] == []
+    assert told["commands"] == ["quorate choice set register/NAME --advice out/figures.json"]
 
 
 def test_a_measured_run_is_told_choice_by_choice(tmp_path: Path) -> None:

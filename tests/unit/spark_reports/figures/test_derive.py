@@ -388,3 +388,46 @@ def test_every_key_of_the_figures_is_explained(tmp_path: Path) -> None:
     assert document.pop("keys") == dict(KEYS)
     assert document["source"].pop("made") == {"quorate": "test"}
     assert set(paths(document)) | {"versions", "keys", "source.made"} == set(KEYS)
+
+
+def advised(folder: Path, **changes: Any) -> tuple[str, tuple[str, ...]]:
+    """The choice recommended for the queue, and the objects to give it to, where `run.json` says other things."""
+    path = folder / "run.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes), encoding="utf-8")
+    found = figures_of(folder).recommendations[0]
+    return found.choice, found.objects
+
+
+def test_the_advice_is_for_the_objects_that_have_another_choice(tmp_path: Path) -> None:
+    """Enq is asked for only, so that one vote is best."""
+    folder = measured_run.write_run(tmp_path / "run", operations=0, duration_s=100)
+    lines = [operation(t, choice="enq-3", object="queue/mail") for t in range(9)]
+    (folder / "operations.jsonl").write_text("\n".join(lines))
+    queue = measured_run.choices()
+    three, one = {"enq-3": queue["enq-3"]}, {"enq-1": queue["enq-1"]}
+    objects = {"queue/mail": "enq-3", "queue/jobs": "enq-3"}
+    assert advised(folder, choices=three, objects=objects) == ("Enq (0, 1)", ("queue/mail", "queue/jobs"))
+    assert advised(folder, choices=three | one, objects=objects | {"queue/eager": "enq-1"}) == (
+        "enq-1",
+        ("queue/NAME",),
+    ), "choices were compared: nobody knows which object is meant"
+    lines = [operation(t, object="queue/mail") for t in range(9)]
+    (folder / "operations.jsonl").write_text("\n".join(lines))
+    assert advised(folder, choices=one, objects={"queue/mail": "enq-1"}) == ("enq-1", ())
+
+
+def test_the_recommended_quorums_are_those_of_the_choice(tiny: Figures) -> None:
+    found = tiny.recommendations[0]
+    assert found.choice == "enq-1"
+    assert [(row.event_class, row.initial, row.final, row.needed_votes) for row in found.quorums] == [
+        ("Enq/Ok", "0", "1", 1),
+        ("Deq/Ok", "3", "1", 3),
+        ("Deq/Empty", "3", "0", 3),
+    ]
+
+
+def test_where_all_choices_served_alike_there_is_no_advice(tmp_path: Path) -> None:
+    (tmp_path / "up.csv").write_text("start_s,end_s,up\n0,60,r1|r2|r3\n")
+    options = Options(engine="python", adt="queue")
+    found = make_report(tmp_path / "up.csv", tmp_path / "out", options).figures.recommendations[0]
+    assert (found.served, found.objects) == (1.0, ())

@@ -17,6 +17,7 @@ from quorate.spark_reports.page.tables_choices import answer
 from tests.unit.spark_reports.made_figures import Made
 
 VERSIONS = {"quorate": "1.2.3", "python": "3.11"}
+PLACE = "out/figures.json"
 EVIL = "<script>alert('x')</script>\"><img src=//evil/x onerror=alert(1)>"
 
 
@@ -102,7 +103,7 @@ class Page(HTMLParser):
 
 
 def page(figures: Figures) -> Page:
-    html = render(figures, VERSIONS, parquet=True)
+    html = render(figures, VERSIONS, parquet=True, place=PLACE)
     assert not re.search(r"https?:|@import|url\(|<script|<link|<iframe", html), (
         "the page must not load anything"
     )
@@ -139,7 +140,7 @@ def test_each_kind_of_run_has_its_charts() -> None:
 
 
 def test_the_answer_comes_before_everything_else() -> None:
-    html = render(KINDS["measured"], VERSIONS, parquet=True)
+    html = render(KINDS["measured"], VERSIONS, parquet=True, place=PLACE)
     answer, table, findings, chart = (
         html.index(part) for part in ('class="answer"', "<table", 'class="findings"', "<figure")
     )
@@ -147,7 +148,7 @@ def test_the_answer_comes_before_everything_else() -> None:
 
 
 def test_names_are_escaped_wherever_they_stand() -> None:
-    html = render(KINDS["evil"], VERSIONS, parquet=True)
+    html = render(KINDS["evil"], VERSIONS, parquet=True, place=PLACE)
     assert "<script" not in html
     assert "<img" not in html
     assert "onerror=alert(1)>" not in html
@@ -175,7 +176,7 @@ def test_long_names_that_would_be_cut_alike_stay_apart() -> None:
 
 
 def test_a_table_has_as_many_cells_in_each_row_as_columns() -> None:
-    html = render(KINDS["measured"], VERSIONS, parquet=True)
+    html = render(KINDS["measured"], VERSIONS, parquet=True, place=PLACE)
     tables = re.findall(r"<table>.*?</table>", html, re.DOTALL)
     assert len(tables) > 15
     for table in tables:
@@ -184,7 +185,7 @@ def test_a_table_has_as_many_cells_in_each_row_as_columns() -> None:
 
 def test_the_numbers_of_the_charts_stand_in_tables() -> None:
     made = KINDS["measured"]
-    html = render(made, VERSIONS, parquet=True)
+    html = render(made, VERSIONS, parquet=True, place=PLACE)
     tables = "".join(Page("".join(re.findall(r"<table>.*?</table>", html, re.DOTALL))).text).replace(
         "\N{NO-BREAK SPACE}", " "
     )
@@ -199,15 +200,15 @@ def test_the_numbers_of_the_charts_stand_in_tables() -> None:
 
 def test_long_tables_are_folded() -> None:
     def folded(figures: Figures) -> int:
-        return render(figures, VERSIONS, parquet=False).count('class="big"')
+        return render(figures, VERSIONS, parquet=False, place=PLACE).count('class="big"')
 
     assert folded(KINDS["measured"]) == 0
     assert folded(KINDS["many"]) >= 5
 
 
 def test_what_was_not_written_is_not_promised() -> None:
-    assert "parquet" in render(KINDS["measured"], VERSIONS, parquet=True)
-    assert "parquet" not in render(KINDS["measured"], VERSIONS, parquet=False)
+    assert "parquet" in render(KINDS["measured"], VERSIONS, parquet=True, place=PLACE)
+    assert "parquet" not in render(KINDS["measured"], VERSIONS, parquet=False, place=PLACE)
 
 
 def test_the_plan_and_the_versions_are_on_the_page() -> None:
@@ -232,8 +233,8 @@ def test_rejected_rows_are_said_at_the_top_and_shown_below() -> None:
 
 
 def test_a_page_stays_small() -> None:
-    assert len(render(KINDS["measured"], VERSIONS, parquet=True)) < 250_000
-    assert len(render(KINDS["many"], VERSIONS, parquet=True)) < 1_500_000
+    assert len(render(KINDS["measured"], VERSIONS, parquet=True, place=PLACE)) < 250_000
+    assert len(render(KINDS["many"], VERSIONS, parquet=True, place=PLACE)) < 1_500_000
 
 
 def test_the_answer_tells_the_quorums_behind_a_name_and_recommends_none_of_equals() -> None:
@@ -250,7 +251,7 @@ def test_the_answer_tells_the_quorums_behind_a_name_and_recommends_none_of_equal
         quorums,
         quorums.replace("typed", "read/write"),
     }
-    assert "recommended choice<" not in render(alike, VERSIONS, parquet=True)
+    assert "recommended choice<" not in render(alike, VERSIONS, parquet=True, place=PLACE)
 
 
 def test_what_lessens_a_run_stands_under_the_answer() -> None:
@@ -259,9 +260,18 @@ def test_what_lessens_a_run_stands_under_the_answer() -> None:
     noted = replace(
         figures, source=replace(figures.source, notes=("late", *(f"note <{i}>" for i in range(9))))
     )
-    html = render(noted, VERSIONS, parquet=True)
+    html = render(noted, VERSIONS, parquet=True, place=PLACE)
     assert '<p class="warning">late</p>' in html
     assert "note &lt;3&gt;" in html
     assert "note &lt;4&gt;" not in html
     assert "5 more of such notes" in html
     assert html.index(">late<") < html.index("<table")
+
+
+def test_the_page_ends_with_the_command_that_applies_the_advice() -> None:
+    ending = "<pre>quorate choice set queue/NAME --advice out/figures.json</pre>\n</section>\n</main>"
+    for kind in ("measured", "trace"):
+        html = render(KINDS[kind], VERSIONS, parquet=True, place=PLACE)
+        assert ending in html
+        assert '<a href="#apply">Apply the advice</a>' in html
+    assert "choice set" not in render(KINDS["calm"], VERSIONS, parquet=True, place=PLACE), "all alike"

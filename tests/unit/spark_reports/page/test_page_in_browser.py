@@ -13,7 +13,7 @@ from quorate.spark_reports.model.phrases import NO_BREAK
 from quorate.spark_reports.page.page import render
 from tests.support import browser
 from tests.support.browser import CONTRASTS, MARK_CONTRAST_MIN, OVERFLOWING, TEXT_CONTRAST_MIN, Tab
-from tests.unit.spark_reports.page.test_page import KINDS, VERSIONS
+from tests.unit.spark_reports.page.test_page import KINDS, PLACE, VERSIONS
 
 PHONE = 360
 TABLET = 830
@@ -59,7 +59,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     paths = {}
     for kind, figures in made.items():
         paths[kind] = folder / f"{kind}.html"
-        paths[kind].write_text(render(figures, VERSIONS, parquet=True), encoding="utf-8")
+        paths[kind].write_text(render(figures, VERSIONS, parquet=True, place=PLACE), encoding="utf-8")
     return paths
 
 

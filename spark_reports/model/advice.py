@@ -1,0 +1,103 @@
+"""What a report advises, from its figures or from a `figures.json` read back: the rule, and what a choice would have given.
+
+Owns the step from a recommended choice to a rule of the cluster file. Must not know where a report lies, nor a cluster.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from ...adts.specification import EventClass, operation_of
+from ...adts.types.catalogue import kept_type
+from ...api_specs.cluster import ChoiceRule
+from ...quorums.choices.choice import BadChoice, QuorumChoice
+from ...quorums.choices.system_choice import choice_of_events
+from .errors import ReportError
+from .figures import (
+    FORMAT,
+    QuorumFigures,
+    RecommendationFigures,
+    ReplicaFigures,
+    SourceFigures,
+    UpSetFigures,
+    WindowFigures,
+)
+
+WHOLE: Final = 1 - 1e-9
+"""Shares of time that add up to so much are all of it, but for rounding."""
+
+
+class Told(Struct, frozen=True):
+    """The parts of `figures.json` that advice rests on; its other keys are not looked at."""
+
+    source: SourceFigures
+    window: WindowFigures
+    replicas: tuple[ReplicaFigures, ...]
+    up_sets: tuple[UpSetFigures, ...]
+    recommendations: tuple[RecommendationFigures, ...]
+
+
+class _Versioned(Struct, frozen=True):
+    format: int
+
+
+_FORMAT: Final = msgspec.json.Decoder(_Versioned).decode
+_TOLD: Final = msgspec.json.Decoder(Told).decode
+
+
+def read_told(text: bytes) -> Told:
+    """The figures in the text of a `figures.json`.
+
+    Raises:
+        ReportError: it is none, or one of another release; the sentence goes on from the name of the file.
+    """
+    try:
+        layout = _FORMAT(text).format
+        if layout != FORMAT:
+            raise ReportError(f"has format {layout}, and this release reads {FORMAT}: make the report again")
+        return _TOLD(text)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ReportError(
+            f"is damaged, or of an earlier release ({error}): make the report again with quorate report"
+        ) from None
+
+
+def rule_of(objects: str, quorums: Iterable[QuorumFigures]) -> ChoiceRule:
+    """The rule that gives these quorums to objects: numbers of votes, or systems where any class has one."""
+    rows = tuple(quorums)
+    if all(row.needed_votes is not None for row in rows):
+        return ChoiceRule(objects, {row.event_class: (int(row.initial), int(row.final)) for row in rows})
+    initials = {operation_of(row.event_class): row.initial for row in rows if row.initial != "0"}
+    finals = {row.event_class: row.final for row in rows if row.final != "0"}
+    return ChoiceRule(objects, initials=initials, finals=finals)
+
+
+def is_kept(adt: str, quorums: Iterable[QuorumFigures], votes: Mapping[str, int]) -> bool:
+    """Whether the service keeps objects of this type with these quorums, all other classes filled in."""
+    rule = rule_of(adt, quorums)
+    try:
+        if rule.initials or rule.finals:
+            choice_of_events(kept_type(adt), votes, rule.initials, rule.finals)
+        else:
+            QuorumChoice(kept_type(adt), votes, rule.classes)
+    except BadChoice:
+        return False
+    return True
+
+
+def available(told: Told, choice: QuorumChoice, names: Mapping[str, str]) -> dict[EventClass, float]:
+    """The share of the known time in which replicas held both quorums of each event class. `names` are the choice's names of the report's replicas.
+    Nothing where the report lacks some of the sets of replicas that were up together."""
+    if sum(row.share for row in told.up_sets) < WHOLE:
+        return {}
+    ups = [(frozenset(names[replica] for replica in row.up), row.share) for row in told.up_sets]
+    return {
+        each: sum(
+            share
+            for up, share in ups
+            if choice.initial_of(operation_of(each)).is_met_by(up) and choice.final_of(each).is_met_by(up)
+        )
+        for each in choice.classes
+    }

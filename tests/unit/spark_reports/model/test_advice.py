@@ -1,0 +1,117 @@
+"""A `figures.json` read back: what it advises as a rule, and what a choice would have given by it."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from quorate.adts.types.catalogue import SPECIFICATIONS
+from quorate.quorums.choices.choice import QuorumChoice
+from quorate.quorums.choices.system_choice import choice_of_pair
+from quorate.spark_reports.model.advice import available, is_kept, read_told, rule_of
+from quorate.spark_reports.model.errors import ReportError
+from quorate.spark_reports.model.figures import QuorumFigures, UpSetFigures
+from quorate.spark_reports.report import Options, make_report
+from tests.unit.spark_reports import measured_run
+
+QUEUE = SPECIFICATIONS["queue"]
+VOTES = {"r1": 1, "r2": 1, "r3": 1}
+SAME = {name: name for name in VOTES}
+EAGER = (
+    QuorumFigures("Enq/Ok", "0", "1", 1),
+    QuorumFigures("Deq/Ok", "3", "1", 3),
+    QuorumFigures("Deq/Empty", "3", "0", 3),
+)
+GRID = (
+    QuorumFigures("Enq/Ok", "0", "(r1*r2)", None),
+    QuorumFigures("Deq/Ok", "(r1 + r2)", "(r1*r2)", None),
+    QuorumFigures("Deq/Empty", "(r1 + r2)", "0", None),
+)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("report")
+    run = measured_run.write_run(folder / "run", operations=600)
+    return make_report(run, folder / "out", Options(engine="python")).json
+
+
+def test_any_choice_is_as_available_as_the_report_has_it(made: Path) -> None:
+    """The shares of the up-sets say of every choice what the report's own table says of those in it."""
+    told, found = read_told(made.read_bytes()), json.loads(made.read_text())
+    rows = [row for row in found["counterfactuals"] if row["adt"] == "queue" and row["kind"] == "typed"]
+    assert {row["choice"] for row in rows} >= {"enq-1", "enq-2", "enq-3"}
+    for row in rows:
+        sizes = int(row["initial"]), int(row["final"])
+        given = available(told, QuorumChoice(QUEUE, VOTES, {row["normal_class"]: sizes}), SAME)
+        assert given[row["normal_class"]] == pytest.approx(row["predicted_joint"], abs=1e-12)
+    shares = {row.up: row.share for row in told.up_sets}
+    pair = available(told, choice_of_pair(QUEUE, VOTES, "r1 + r2"), SAME)
+    assert pair["Enq/Ok"] == pytest.approx(
+        sum(share for up, share in shares.items() if {"r1", "r2"} <= {*up})
+    )
+
+
+def test_without_every_up_set_nothing_is_said_of_a_choice(made: Path) -> None:
+    told = read_told(made.read_bytes())
+    cut = type(told)(told.source, told.window, told.replicas, told.up_sets[1:], told.recommendations)
+    assert available(cut, QuorumChoice(QUEUE, VOTES), SAME) == {}
+
+
+def test_replicas_may_have_other_names_in_the_cluster(made: Path) -> None:
+    told = read_told(made.read_bytes())
+    moved = type(told)(
+        told.source,
+        told.window,
+        told.replicas,
+        tuple(UpSetFigures(tuple(f"host-{name}:1" for name in row.up), row.share) for row in told.up_sets),
+        told.recommendations,
+    )
+    choice = QuorumChoice(QUEUE, VOTES)
+    names = {f"host-{name}:1": name for name in VOTES}
+    assert available(moved, choice, names) == available(told, choice, SAME)
+
+
+def test_quorums_become_a_rule() -> None:
+    rule = rule_of("queue/jobs", EAGER)
+    assert (rule.objects, rule.classes) == (
+        "queue/jobs",
+        {"Enq/Ok": (0, 1), "Deq/Ok": (3, 1), "Deq/Empty": (3, 0)},
+    )
+    rule = rule_of("queue/jobs", GRID)
+    assert (rule.classes, rule.initials) == ({}, {"Deq": "(r1 + r2)"})
+    assert rule.finals == {"Enq/Ok": "(r1*r2)", "Deq/Ok": "(r1*r2)"}
+
+
+def test_only_what_the_service_keeps_is_advice() -> None:
+    assert is_kept("queue", EAGER, VOTES)
+    assert is_kept("queue", GRID, VOTES)
+    assert not is_kept("semiqueue", EAGER, VOTES), "a type for planning"
+    assert not is_kept("visits", (QuorumFigures("add/Ok", "0", "1", 1),), VOTES), (
+        "of a class, as Python has it"
+    )
+    assert is_kept("visits", (QuorumFigures("Call/Ok", "2", "2", 2),), VOTES), "as the service has it"
+    reads_nobody = (QuorumFigures("Read/Ok", "0", "0", 0),)
+    assert not is_kept("register", reads_nobody, VOTES), "no write could be seen"
+    assert not is_kept("queue", (replace(EAGER[1], initial="1"), EAGER[0]), VOTES), "they miss each other"
+
+
+def test_another_file_is_refused_with_what_to_do(made: Path) -> None:
+    document = json.loads(made.read_text())
+    for text, words in (
+        (b"", "is damaged, or of an earlier release"),
+        (made.read_bytes()[:-100], "is damaged"),
+        (
+            b'{"name": "local"}',
+            "is damaged, or of an earlier release (Object missing required field `format`)",
+        ),
+        (b"\xff\xfe", "is damaged"),
+        (json.dumps(document | {"format": 1}).encode(), "has format 1, and this release reads 2"),
+    ):
+        with pytest.raises(ReportError) as caught:
+            read_told(text)
+        assert words in str(caught.value)
+    del document["recommendations"][0]["quorums"]
+    with pytest.raises(ReportError, match=r"of an earlier release .*`quorums`.*: make the report again"):
+        read_told(json.dumps(document).encode())
