@@ -8,6 +8,7 @@ import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any, Final
 
 import typer
@@ -150,18 +151,19 @@ def carry_out(
     want: Wanted,
     *,
     dead: Collection[str] = (),
+    shown: Mapping[str, Any] = MappingProxyType({}),
     dry_run: bool,
     deadline_s: float,
     as_json: bool,
 ) -> None:
     """Say what becomes more and less available than now, and what those that are declared dead take with them; have the cluster go on to the
-    configuration, and answer what is in force. Raises Failure."""
+    configuration, and answer what is in force, and for programs what else was `shown`. Raises Failure."""
     wanted = want(now)
     _check(now, wanted, dead)
     shifts = list(shifts_between(now, wanted))
     for shift in shifts:
         say(f"{shift.told}.")
-    told: dict[str, Any] = {"shifts": to_builtins(shifts)}
+    told: dict[str, Any] = {"shifts": to_builtins(shifts), **shown}
     if dead:
         told["lost"] = loses(now, dead)
         say(_words_of_loss(told["lost"], dead))

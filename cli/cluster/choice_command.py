@@ -3,7 +3,7 @@
 Owns the words of one rule, and its place among the others. How it is carried out, `change_command` says.
 """
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from msgspec import UNSET, to_builtins
@@ -17,6 +17,7 @@ from ..failure import Usage
 from ..groups import Group
 from ..options import ClusterOption
 from ..output import AsJson, answer, reported, say
+from ..quorums.advice import Advice, AdviceOption
 from ..quorums.choice_rule import filled_in, rule_text
 from .change_command import DEADLINE_S, ChangeDeadlineOption, DryRunOption, carry_out
 from .configuration_command import CHANGING
@@ -47,6 +48,7 @@ def set_choice(
     writes: Annotated[
         str, typer.Option("--writes", metavar="SYSTEM", help="Who stores changes; else what meets --reads.")
     ] = "",
+    advice: AdviceOption = None,
     cluster: ClusterOption = DEFAULT_NAME,
     dry_run: DryRunOption = False,
     deadline_s: ChangeDeadlineOption = DEADLINE_S,
@@ -54,8 +56,9 @@ def set_choice(
 ) -> None:
     """Give objects of a running cluster another quorum choice; callers go on.
 
-    Without quorums: majorities. It prints the rule, to be put into the
-    cluster file. For the rest see `quorate change`.
+    Without quorums: those that a report recommends (--advice), else
+    majorities. It prints the rule, to be put into the cluster file. For the
+    rest see `quorate change`.
     """
     now = cluster_document(cluster)
     _check_objects(now, objects)
@@ -63,11 +66,31 @@ def set_choice(
     if len(dict(classes)) < len(classes):
         raise Usage(f"{' '.join(quorums or [])}: give each class once.")
     rule = ChoiceRule(objects, dict(classes), reads=reads, writes=writes)
+    report = None if advice is None else Advice(advice, now, objects)
+    if report is not None and not (quorums or reads or writes):
+        rule = report.rule
     wanted = with_rule(now, rule)
     say(rule_text(filled_in(rule, wanted.own_votes)))
     carry_out(
-        cluster, now, lambda at: with_rule(at, rule), dry_run=dry_run, deadline_s=deadline_s, as_json=as_json
+        cluster,
+        now,
+        lambda at: with_rule(at, rule),
+        shown={} if report is None else _measured(report, objects, now, wanted),
+        dry_run=dry_run,
+        deadline_s=deadline_s,
+        as_json=as_json,
     )
+
+
+def _measured(report: Advice, objects: str, now: ClusterDocument, wanted: ClusterDocument) -> dict[str, Any]:
+    """Say what the report has of the choices before and after; the same for programs."""
+    rows = report.compared(now if now.former is None else now.former, wanted)
+    say(f"By the report {report.source}:")
+    for row in rows:
+        say(f"{objects}: {row.told}.")
+    if not rows:
+        say("It lacks some of the sets of replicas that were up together, so it has no figures for a choice.")
+    return {"advice": {"report": str(report.place), "available": to_builtins(rows)}}
 
 
 @choice_app.command("show")

@@ -1,11 +1,14 @@
 """`quorate choice show` and `remove`, and what is said of objects that no rule can be for."""
 
 import json
+from pathlib import Path
+from urllib.parse import urlsplit
 
 from quorate.api_specs.cluster import parse
 from quorate.cli.cluster.choice_command import without_rule
-from quorate.cli.cluster.document import new_document
+from quorate.cli.cluster.document import new_document, read_document
 from quorate.cli.cluster.local_cluster import LocalCluster
+from quorate.spark_reports.report import Options, make_report
 from tests.unit.cli.conftest import run_at
 
 EAGER = '"Enq/Ok" = [0, 1]\n"Deq/Ok" = [3, 1]\n"Deq/Empty" = [3, 0]\n"Peek/Ok" = [3, 0]'
@@ -82,3 +85,55 @@ def test_a_rule_that_is_gone_already_is_no_mistake() -> None:
         "dictionary/*",
     ]
     assert without_rule(document, "queue/jobs") == document
+
+
+def report(running: LocalCluster, tmp_path: Path) -> str:
+    """The folder of a report as Prometheus would have it: two of the replicas fail together for a quarter of an hour."""
+    names = [urlsplit(url).netloc for url in read_document(running.document_path).urls.values()]
+    rows = [
+        f"{name},{start},{start + 900},{int(name == names[0] or start != 900)}"
+        for name in names
+        for start in (0, 900, 1800, 2700)
+    ]
+    trace = tmp_path / "up.csv"
+    trace.write_text("\n".join(["replica,start_s,end_s,up", *rows]) + "\n")
+    options = Options(engine="python", adt="queue", mix={"Enq": 3.0, "Deq": 1.0})
+    return str(make_report(trace, tmp_path / "out", options).json.parent)
+
+
+def test_the_advice_of_a_report_is_shown_and_then_applied(running: LocalCluster, tmp_path: Path) -> None:
+    words = ("choice", "set", "queue/jobs", "--advice", report(running, tmp_path))
+    code, out, err = run_at(running, *words, "--dry-run")
+    assert (code, out, EAGER in err) == (0, "Nothing was changed.\n", True), err
+    figures = err[err.index("By the report ") :].splitlines()
+    assert figures[:4] == [
+        f"By the report {tmp_path}/out/figures.json: 60 min, trace (up.csv):",
+        "queue/jobs: Enq/Ok available 75.00 % -> 100 % of that time.",
+        "queue/jobs: Deq/Ok, Deq/Empty, Peek/Ok, Peek/Empty, Size/Ok available 75.00 % of that time, as before.",
+        "queue/jobs: Enq/Ok more available: tolerates 2 failed replicas (was 1).",
+    ]
+    assert run_at(running, *words)[:2] == (0, "Configuration 2 is in force.\n")
+    assert EAGER in run_at(running, "choice", "show", "queue/jobs")[1]
+    told = json.loads(run_at(running, *words, "--dry-run", "--json")[1])
+    assert (told["shifts"], told["advice"]["report"]) == ([], f"{tmp_path}/out/figures.json")
+    assert told["advice"]["available"][0] == {"event_classes": ["Enq/Ok"], "before": 1.0, "after": 1.0}
+
+
+def test_a_choice_of_ones_own_gets_the_figures_of_the_report(running: LocalCluster, tmp_path: Path) -> None:
+    out = report(running, tmp_path)
+    for words, rule, figures in (
+        (
+            ("Enq=0,3", "Deq=1,3"),
+            '"Enq/Ok" = [0, 3]',
+            "Enq/Ok, Deq/Ok available 75.00 % of that time, as before.",
+        ),
+        (
+            ("--reads", "r1", "--writes", "r1"),
+            'writes = "r1"',
+            "Size/Ok available 75.00 % -> 100 % of that time.",
+        ),
+    ):
+        code, _, err = run_at(running, "choice", "set", "queue/jobs", *words, "--advice", out, "--dry-run")
+        assert (code, rule in err, figures in err) == (0, True, True), err
+    code, _, err = run_at(running, "choice", "set", "register/r", "--advice", out)
+    assert (code, "is about objects of type queue, and not about register/r" in err) == (2, True)
