@@ -19,9 +19,7 @@ from typing import Final
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from ...adts.specification import operation_of
 from ...api_specs.cluster import BadCluster, ChoiceRule, ClusterDocument, checked
-from ...quorums.choices.choice import QuorumChoice, is_dropped
 from ...quorums.systems.tally import Quorum
 
 NOBODY: Final[frozenset[str]] = frozenset()
@@ -100,16 +98,7 @@ def is_served(document: ClusterDocument, by: AbstractSet[str]) -> bool:
 
 
 def _quorums(document: ClusterDocument) -> Iterator[Quorum]:
-    """All quorums that somebody has to ask: initial and final ones, of each rule and data type. Not of those who may miss changes anyway."""
+    """All quorums that somebody has to ask, of each rule and data type."""
     for rule in (*document.choices, ChoiceRule("*")):
         for adt in filter(rule.covers, document.specifications):
-            choice = document.choice_by(rule, adt)
-            yield from (each for each in _of(choice) if not each.is_met_by(NOBODY))
-
-
-def _of(choice: QuorumChoice) -> Iterator[Quorum]:
-    for event_class in choice.classes:
-        operation = operation_of(event_class)
-        if not is_dropped(choice.specification.kinds[operation], choice.consistency):
-            yield choice.initial_of(operation)
-        yield choice.final_of(event_class)
+            yield from document.choice_by(rule, adt).asked()

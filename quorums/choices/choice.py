@@ -5,7 +5,7 @@ votes out of N always meet when i + f > N (Gifford 1979), and only then when eac
 must meet says the data type's dependency relation (Herlihy 1986).
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal, NamedTuple
 
 from ...adts.specification import EventClass, Kind, Specification, operation_of
@@ -82,6 +82,14 @@ class QuorumChoice:
     def final_of(self, event_class: EventClass) -> Quorum:
         """The final quorum of an event class."""
         return VoteCount(self.votes, self.classes[event_class].final)
+
+    def asked(self) -> Iterator[Quorum]:
+        """All quorums that somebody has to ask, initial and final ones: not empty ones, nor those of who may miss changes anyway."""
+        for event_class in self.classes:
+            operation = operation_of(event_class)
+            is_free = is_dropped(self.specification.kinds[operation], self.consistency)
+            asked = (self.final_of(event_class), *(() if is_free else (self.initial_of(operation),)))
+            yield from (each for each in asked if not each.is_met_by(()))
 
     def final_of_kind(self, kind: Kind) -> Quorum:
         """The largest final quorum among classes of `kind` (blind events of one type share their final quorum)."""
