@@ -11,7 +11,8 @@ from `quorate.quorums` and recorded measurements, and talks to no replica.
     loading         reads with rows, probe_rows, foreign; reference counts operations in plain Python     ┘ tables of
     trace           joint up-sets and outages, for both engines; probing compares a prober with the truth   aggregates
     quorum_choices  what was run, and every other valid choice; questions is what is asked of the trace
-    derive          aggregates to figures, with models, confidence, derive_operations, derive_choices
+    derive          aggregates to figures, with models, confidence, derive_operations, derive_choices, derive_adaptive
+    advice          what figures.json recommends, read back; text.advice has the commands that apply it
     keys            what every figure means; figure_tables writes them as Parquet
     page            figures to HTML: sentences (wording…), tables (tables…), charts (charts…, svg), templates
     report          all of it: make_report

@@ -134,6 +134,8 @@ def report(
         answer(True, shown | {"notes": list(made.notes)} | told)
         return
     _tell(story, made.figures)
+    for sentence in _adaptive(made.figures):
+        story.print(escape(sentence), soft_wrap=True)
     story.print(f"The report: [bold]{escape(str(made.html.resolve()))}[/bold]", soft_wrap=True)
     _tell_commands(story, *_commands(made))
 
@@ -162,6 +164,14 @@ def _recommended(figures: Any) -> list[dict[str, Any]]:
         {"adt": row.adt, "choice": row.choice, "served": row.served, "run": row.run_as is not None}
         for row in figures.recommendations
     ]
+
+
+def _adaptive(figures: Any) -> list[str]:
+    """What switching quorums would have won, as a terminal shows it."""
+    from ...spark_reports.model.phrases import NO_BREAK  # noqa: PLC0415 - an extra
+    from ...spark_reports.text import adaptive  # noqa: PLC0415
+
+    return [sentence.replace(NO_BREAK, " ") for sentence in adaptive.sentences(figures)]
 
 
 def _commands(made: Any) -> tuple[list[str], list[str]]:

@@ -27,7 +27,7 @@ from ..model.figures import (
 from ..model.models import US_PER_S, Model, correlation
 from ..model.questions import Questions, names_of
 from ..model.run_document import Run
-from . import derive_choices, derive_operations
+from . import derive_adaptive, derive_choices, derive_operations
 
 UP_SETS_MAX = 1024
 
@@ -75,6 +75,7 @@ def derive(found: Aggregates, run: Run, questions: Questions, origin: Origin) ->
         candidates=choices.candidates,
         counterfactuals=choices.counterfactuals,
         recommendations=choices.recommendations,
+        adaptive=derive_adaptive.adaptive(found, run, questions, model, choices),
         latencies=tuple(sorted(found.latencies, key=lambda row: order[row.choice, row.operation])),
         prober=_prober(found, run),
         timeline=tuple(sorted(_timeline(found), key=lambda row: order[row.choice, row.operation])),

@@ -252,10 +252,7 @@ class _Type:
         if read_write:
             others.append(max(read_write, key=lambda name: self.served[name]))
         against = [self._against(best, name, tied) for name in dict.fromkeys(others) if name != best]
-        quorums = tuple(
-            QuorumFigures(each.event_class, *each.shown, needed_votes=each.needed_votes)
-            for each in choice.classes
-        )
+        quorums = quorums_of(choice)
         are_alike = 0 < len(self.choices) - 1 <= len(tied)
         is_advice = not are_alike and is_kept(self.adt, quorums, self.run.votes)
         return RecommendationFigures(
@@ -293,6 +290,14 @@ class _Type:
             high=interval.high if interval else None,
             certain=interval is not None and interval.low > 0,
         )
+
+
+def quorums_of(choice: Choice) -> tuple[QuorumFigures, ...]:
+    """The quorums of each event class of a choice."""
+    return tuple(
+        QuorumFigures(each.event_class, *each.shown, needed_votes=each.needed_votes)
+        for each in choice.classes
+    )
 
 
 def objects_to_change(choice: Choice, run: Run) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from ...adts.specification import EventClass, operation_of
+from ...adts.specification import EventClass, Specification, operation_of
 from ...adts.types.catalogue import kept_type
 from ...api_specs.cluster import ChoiceRule
 from ...quorums.choices.choice import BadChoice, QuorumChoice
@@ -74,17 +74,22 @@ def rule_of(objects: str, quorums: Iterable[QuorumFigures]) -> ChoiceRule:
     return ChoiceRule(objects, initials=initials, finals=finals)
 
 
-def is_kept(adt: str, quorums: Iterable[QuorumFigures], votes: Mapping[str, int]) -> bool:
-    """Whether the service keeps objects of this type with these quorums, all other classes filled in."""
-    rule = rule_of(adt, quorums)
+def choice_of(
+    specification: Specification, quorums: Iterable[QuorumFigures], votes: Mapping[str, int]
+) -> QuorumChoice | None:
+    """The choice with these quorums, all other classes filled in; None where the type cannot have them."""
+    rule = rule_of(specification.name, quorums)
     try:
         if rule.initials or rule.finals:
-            choice_of_events(kept_type(adt), votes, rule.initials, rule.finals)
-        else:
-            QuorumChoice(kept_type(adt), votes, rule.classes)
+            return choice_of_events(specification, votes, rule.initials, rule.finals)
+        return QuorumChoice(specification, votes, rule.classes)
     except BadChoice:
-        return False
-    return True
+        return None
+
+
+def is_kept(adt: str, quorums: Iterable[QuorumFigures], votes: Mapping[str, int]) -> bool:
+    """Whether the service keeps objects of this type with these quorums."""
+    return choice_of(kept_type(adt), quorums, votes) is not None
 
 
 def available(told: Told, choice: QuorumChoice, names: Mapping[str, str]) -> dict[EventClass, float]:

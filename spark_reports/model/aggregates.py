@@ -115,6 +115,15 @@ class UpSetTime(NamedTuple):
     time_us: int
 
 
+class UpSpan(NamedTuple):
+    """A time in which a view showed exactly these replicas up; the view ``""`` is that of the replicas, which is always there."""
+
+    view: str
+    start_us: int
+    end_us: int
+    up: int
+
+
 class Outage(NamedTuple):
     """Periods in which some front end had too little for a quorum system, by the system's number in the questions.
 
@@ -179,7 +188,10 @@ class Rejected(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Aggregates:
-    """All tables of one run; `up_changes` is the number of intervals between changes within the known time."""
+    """All tables of one run; `up_changes` is the number of intervals between changes within the known time.
+
+    Only `spans` has as many rows as there were changes, in the order of time: what switches quorums as replicas fail depends on it.
+    """
 
     span: Span
     up_changes: int
@@ -189,6 +201,7 @@ class Aggregates:
     latencies: tuple[Latency, ...]
     replicas: tuple[ReplicaTime, ...]
     up_sets: tuple[UpSetTime, ...]
+    spans: tuple[UpSpan, ...]
     outages: tuple[Outage, ...]
     seen: tuple[SeenOutage, ...]
     down_bins: tuple[DownBin, ...]

@@ -329,6 +329,40 @@ class RecommendationFigures:
 
 
 @dataclass(frozen=True, slots=True)
+class AdaptiveClassFigures:
+    """One event class under the best fixed choice and under the best standing rule."""
+
+    event_class: str
+    fixed: float
+    adaptive: float
+
+
+@dataclass(frozen=True, slots=True)
+class AdaptiveFigures:
+    """The standing rule that would have served most of the mix, of those that were tried, beside the recommended choice alone."""
+
+    adt: str
+    fixed: str
+    normal: str
+    fallback: str
+    down: tuple[str, ...]
+    live_below: int | None
+    after_s: float
+    served: float
+    served_fixed: float
+    difference: float
+    low: float | None
+    high: float | None
+    certain: bool
+    wins: bool
+    switches: int
+    joint_s: float
+    fallback_s: float
+    tried: int
+    classes: tuple[AdaptiveClassFigures, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class ProberFigures:
     """What the prober made of one replica, against the truth."""
 
@@ -390,6 +424,7 @@ class Figures:
     candidates: tuple[CandidateFigures, ...]
     counterfactuals: tuple[CounterfactualFigures, ...]
     recommendations: tuple[RecommendationFigures, ...]
+    adaptive: tuple[AdaptiveFigures, ...]
     latencies: tuple[Latency, ...]
     prober: tuple[ProberFigures, ...]
     timeline: tuple[TimelineRow, ...]

@@ -84,9 +84,9 @@ def signed(difference: float) -> str:
     return "0.00" if text in {"+0.00", "-0.00"} else text.replace("-", "\N{MINUS SIGN}")
 
 
-def counted(number: int, thing: str) -> str:
+def counted(number: int, thing: str, things: str = "") -> str:
     """Write a number of things: `1 outage`, `2 outages`."""
-    return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
+    return f"{number:,} {thing if number == 1 else things or thing + 's'}"
 
 
 def duration(seconds: float) -> str:

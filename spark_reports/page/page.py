@@ -109,6 +109,7 @@ def _choices(figures: Figures) -> dict[str, Any]:
             for index, adt in enumerate(adts)
         ],
         "recommended": tables_choices.recommended(figures),
+        "adaptive": tables_choices.adaptive(figures),
         "classes": tables_choices.event_classes(figures),
     }
 

@@ -13,6 +13,7 @@ from ..model.figures import (
     OutageFigures,
 )
 from ..model.phrases import NO_BREAK, NO_VALUE, counted, duration, maybe_duration, percent, signed
+from ..text.adaptive import condition
 from .tables import Cell, Cells, Columns, Table, prose, table, text
 
 ANSWER_ROWS_MAX: Final = 8
@@ -228,6 +229,27 @@ def recommended(figures: Figures) -> Table:
     return table(
         "The recommended choice against those that were run and the best read/write choice", columns, rows
     )
+
+
+def adaptive(figures: Figures) -> Table:
+    """Give the mix and each event class under the recommended choice alone, and under the best standing rule."""
+    rows: list[Cells] = []
+    for row in figures.adaptive:
+        rule = f"{row.normal}; {row.fallback} while {condition(row)}"
+        costs = f"{counted(row.switches, 'switch', 'switches')}, joint for {duration(row.joint_s)}, fallback for {duration(row.fallback_s)}"
+        shares = [("the mix", row.served_fixed, row.served)]
+        shares += [(each.event_class, each.fixed, each.adaptive) for each in row.classes]
+        rows += [
+            [
+                Cell(f"{row.adt}: {what}", f"{rule}: {costs}" if what == "the mix" else ""),
+                percent(fixed),
+                percent(switched),
+                signed(switched - fixed),
+            ]
+            for what, fixed, switched in shares
+        ]
+    columns: Columns = [prose("Served"), "Recommended choice alone", "Standing rule", "Points"]
+    return table("The best standing rule that was tried, beside the recommended choice alone", columns, rows)
 
 
 def event_classes(figures: Figures) -> Table:

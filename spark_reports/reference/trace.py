@@ -144,6 +144,7 @@ def aggregate_trace(
         latencies=(),
         replicas=in_order(_replica_times(intervals)),
         up_sets=in_order(_up_set_times(up_sets, found.span)),
+        spans=tuple(_spans(up_sets, intervals, list(found.run.votes))),
         outages=in_order(_outages(up_sets, questions, enough)),
         seen=(),
         down_bins=in_order(_down_bins(intervals, found.span)),
@@ -151,6 +152,15 @@ def aggregate_trace(
         rows=row_counts(found.read, Counter(each.kind for each in found.rejects)),
         rejected=in_order(_rejected(found.rejects)),
     )
+
+
+def _spans(
+    up_sets: Sequence[UpSet], intervals: Sequence[Interval], replicas: Sequence[str]
+) -> Iterator[tables.UpSpan]:
+    views = {each.view for each in up_sets}
+    own = () if "" in views else view_up_sets("", intervals, (), replicas)
+    for each in (*own, *up_sets):
+        yield tables.UpSpan(each.view, each.start_us, each.end_us, each.up)
 
 
 def in_order(rows: Iterable[Key]) -> tuple[Key, ...]:
@@ -171,12 +181,12 @@ def _replica_times(intervals: Sequence[Interval]) -> Iterator[tables.ReplicaTime
 def _up_set_times(up_sets: Iterable[UpSet], span: Span) -> Iterator[tables.UpSetTime]:
     times: Counter[tuple[str, int, int]] = Counter()
     for each in up_sets:
-        for index, time_us in _by_bin(each.start_us, each.end_us, span):
+        for index, time_us in by_bin(each.start_us, each.end_us, span):
             times[each.view, index, each.up] += time_us
     return (tables.UpSetTime(*key, time_us) for key, time_us in times.items())
 
 
-def _by_bin(start_us: int, end_us: int, span: Span) -> Iterator[tuple[int, int]]:
+def by_bin(start_us: int, end_us: int, span: Span) -> Iterator[tuple[int, int]]:
     """Each bin that the interval touches, and how long."""
     first = (start_us - span.start_us) // span.bin_us
     last = (end_us - 1 - span.start_us) // span.bin_us
@@ -211,7 +221,7 @@ def _down_bins(intervals: Iterable[Interval], span: Span) -> Iterator[tables.Dow
     down_us: Counter[tuple[str, int]] = Counter()
     for each in intervals:
         if not each.up:
-            for index, time_us in _by_bin(each.start_us, each.end_us, span):
+            for index, time_us in by_bin(each.start_us, each.end_us, span):
                 down_us[each.replica, index] += time_us
     return (tables.DownBin(*key, time_us) for key, time_us in down_us.items())
 

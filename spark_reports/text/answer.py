@@ -29,6 +29,7 @@ from ..model.phrases import (
     shortened,
     signed,
 )
+from . import adaptive
 from .claim import claim
 from .independence import independent_on_trace
 
@@ -188,6 +189,8 @@ def findings(figures: Figures) -> list[Finding]:
             )
     elif figures.counterfactuals and len(figures.replicas) > 1:
         found.append(Finding("If failures were independent", independent_on_trace(figures)))
+    if switching := adaptive.sentences(figures):
+        found.append(Finding("Switching as replicas fail", " ".join(switching)))
     found.append(Finding("Failing together", together(figures)))
     if short(figures):
         found.append(Finding("How sure", how_sure(figures)))

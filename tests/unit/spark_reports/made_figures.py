@@ -10,6 +10,8 @@ from quorate.spark_reports.model.aggregates import BINS, Latency, Rejected
 from quorate.spark_reports.model.confidence import Interval, wilson
 from quorate.spark_reports.model.figures import (
     FORMAT,
+    AdaptiveClassFigures,
+    AdaptiveFigures,
     AgainstFigures,
     CandidateFigures,
     CauseFigures,
@@ -229,6 +231,37 @@ class Made:
             objects=("queue/NAME",) if len(tied) < len(self.needs) - 1 else (),
         )
 
+    def adaptive(self) -> tuple[AdaptiveFigures, ...]:
+        served = self.served(self.best)
+        return (
+            AdaptiveFigures(
+                adt="queue",
+                fixed=self.best,
+                normal=self.best,
+                fallback=f"majority of {', '.join(self.replicas[2:])}",
+                down=tuple(self.replicas[:2]),
+                live_below=None,
+                after_s=10.0,
+                served=served + 0.04,
+                served_fixed=served,
+                difference=0.04,
+                low=0.01,
+                high=0.07,
+                certain=True,
+                wins=True,
+                switches=6,
+                joint_s=6.0,
+                fallback_s=3600.0,
+                tried=48,
+                classes=tuple(
+                    AdaptiveClassFigures(
+                        f"{operation}/Ok", self.predicted(needed)[0], self.predicted(needed)[0] + 0.04
+                    )
+                    for operation, needed in zip(("Enq", "Deq"), self.needs[self.best], strict=True)
+                ),
+            ),
+        )
+
     def claim(self) -> tuple[ClaimFigures, ...]:
         written = [choice for choice, kind in self.kinds.items() if kind == "read-write"]
         rows = []
@@ -386,6 +419,7 @@ class Made:
             candidates=self.candidates(),
             counterfactuals=self.counterfactuals(),
             recommendations=(self.recommendation(),),
+            adaptive=self.adaptive() if self.failing and len(self.needs) > 1 else (),
             latencies=self.latencies() if self.measured else (),
             prober=tuple(
                 ProberFigures(replica, WINDOW_S, 0.993, 4, 4, 0, 1, 0.11, 0.3, 0.1)

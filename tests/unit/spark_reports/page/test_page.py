@@ -275,3 +275,15 @@ def test_the_page_ends_with_the_command_that_applies_the_advice() -> None:
         assert ending in html
         assert '<a href="#apply">Apply the advice</a>' in html
     assert "choice set" not in render(KINDS["calm"], VERSIONS, parquet=True, place=PLACE), "all alike"
+
+
+def test_standing_rules_have_a_table() -> None:
+    made = page(KINDS["measured"])
+    text = " ".join(" ".join(made.text).replace(NO_BREAK, " ").split())
+    assert "The best standing rule that was tried, beside the recommended choice alone" in text
+    rule = "enq-2; majority of r3, r4, r5 while r1 and r2 are down"
+    assert (
+        f"queue: the mix {rule}: 6 switches, joint for 6 s, fallback for 60 min 83.0 % 87.0 % +4.00" in text
+    )
+    assert "queue: Enq/Ok 88.0 % 92.0 % +4.00" in text
+    assert "standing rule" not in " ".join(page(KINDS["calm"]).text)
