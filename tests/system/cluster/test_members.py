@@ -17,6 +17,7 @@ import pytest
 from quorate.api_specs.cluster import ChoiceRule
 from quorate.cli.cluster.local_cluster import LocalCluster
 from quorate.client_sdk import History, connect
+from tests.docs.pages import blocks_run_by
 from tests.system.harness import Clusters, until, until_now
 from tests.system.histories import Told
 from tests.system.load import DEADLINE_S, MAJORITIES, Load, front_ends, goes_on
@@ -185,10 +186,12 @@ EAGER: Final = ChoiceRule("queue/eager", {"Enq/Ok": (0, 1), "Deq/Ok": (3, 1)})
 
 def _declared_dead(cluster: LocalCluster, url: str) -> str:
     """Have r3 replaced while it does not answer: what is said. At first the operator does not know that it is off for good."""
-    words = ("member", "replace", "r3", url, "--cluster", str(cluster.document_path))
-    waits = quorate(*words, "--deadline", "3")
+    [block] = blocks_run_by("tests/system/cluster/test_members.py")
+    told = block.text.replace("r2", "r3").replace("http://127.0.0.1:8005", url).split()[1:]
+    words = (*told, "--cluster", str(cluster.document_path))
+    waits = quorate(*words[:4], *words[-2:], "--deadline", "3")
     assert (waits.returncode, "--declare-dead ID" in waits.stderr) == (3, True), waits.stderr
-    done = quorate(*words, "--declare-dead", "r3")
+    done = quorate(*words)
     assert done.returncode == 0, done.stderr
     return done.stderr
 
