@@ -34,7 +34,7 @@ from .document import (
     read_document,
     write_new,
 )
-from .local_cluster import READY_DEADLINE_S, LocalCluster
+from .local_cluster import HERE, READY_DEADLINE_S, LocalCluster
 from .status import ask_all, without_code
 
 _WATCH_S: Final = 0.2
@@ -226,7 +226,8 @@ def _local_cluster(root: Path, cluster: Path | None, replicas: int | None, ports
     if left:
         say(f"No members any more, and not started: {', '.join(sorted(left))}.")
     if elsewhere:
-        say(f"Members without a folder here, and not started: {', '.join(sorted(elsewhere))}.")
+        names = ", ".join(sorted(elsewhere))
+        say(f"Members without a folder here, or with another URL than {HERE}PORT, and not started: {names}.")
     return found
 
 

@@ -74,14 +74,8 @@ def members_noted(document: ClusterDocument, root: Path) -> ClusterDocument:
     from ...replica.data_folder.identity import DATABASE_FILE  # noqa: PLC0415
     from ...replica.store.configuration import latest_at  # noqa: PLC0415
 
-    return latest_at(document, stores_in(root), DATABASE_FILE)
-
-
-def stores_in(root: Path) -> list[Path]:
-    """The folders in `root` that hold a store."""
-    from ...replica.data_folder.identity import DATABASE_FILE  # noqa: PLC0415
-
-    return sorted(each.parent for each in root.glob(f"*/{DATABASE_FILE}"))
+    folders = sorted(each.parent for each in root.glob(f"*/{DATABASE_FILE}"))
+    return latest_at(document, folders, DATABASE_FILE)
 
 
 @refusals_told()

@@ -22,13 +22,13 @@ from ...api_specs.limits import STOP_S_MAX
 from ...measurement.faults.held_ports import LOCAL, HeldPort
 from ...measurement.run.replicas import NotStarted
 from ..failure import Failure
-from .data_folder import format_data_folder, make_root, members_noted, stores_in
+from .data_folder import format_data_folder, make_root, members_noted
 from .document import DEFAULT_NAME, new_document, read_document, write_new
 from .probe import is_live, is_ready
 
 READY_DEADLINE_S: Final = 60.0
 STOP_DEADLINE_S: Final = STOP_S_MAX
-_HERE: Final = f"http://{LOCAL}:"
+HERE: Final = f"http://{LOCAL}:"
 _POLL_S: Final = 0.05
 
 
@@ -117,8 +117,10 @@ class LocalCluster:
         self._endpoints[replica_id] = endpoints
 
     def format_missing(self) -> None:
-        """Format every data folder, if none is there yet; folders that vanished are left to the replica to report."""
-        if any(self.data_folder(id).exists() for id in self.urls) or stores_in(self.root):
+        """Format every data folder, if none is there yet; folders that vanished are left to the replica to report, also where others came since."""
+        if any(self.data_folder(id).exists() for id in self.urls):
+            return
+        if members_noted(self.document, self.root).number > self.document.number:
             return
         for id in self.urls:
             format_data_folder(self.data_folder(id), self.document, id)
@@ -132,7 +134,7 @@ class LocalCluster:
     def launch(self, replica_id: str) -> None:
         """Start a replica that does not run; it is not ready yet. Raises PortTaken."""
         id = replica_id
-        self._held[id] = _held(int(self.urls[id].rpartition(":")[2]), f" of {id}")
+        self._held[id] = _held(int(self.urls[id].rpartition(":")[2]), id)
         if (former := self._children.get(id)) is not None:
             self._reap(former)
         environment = dict(os.environ)
@@ -156,12 +158,12 @@ class LocalCluster:
         self._stopped.discard(id)
 
     def go_on(self) -> tuple[set[str], set[str]]:
-        """Have the members of now start, where these changed while the replicas ran: those that left and do not start, and members that have no folder
-        here."""
+        """Have the members of now start, where these changed while the replicas ran: those that left and do not start, and members that do not start
+        since their folder, or their URL, is not here."""
         now = members_noted(self.document, self.root)
         self._left.update(self.document.urls.keys() - now.votes.keys())
         came = {id: url for id, url in now.urls.items() if id not in self.document.urls}
-        here = {id for id, url in came.items() if self.data_folder(id).exists() and url.startswith(_HERE)}
+        here = {id for id, url in came.items() if self.data_folder(id).exists() and url.startswith(HERE)}
         self._joined.update({id: came[id] for id in here})
         return set(self._left), came.keys() - here
 
@@ -275,11 +277,12 @@ class LocalCluster:
         self.stop()
 
 
-def _held(port: int, whose: str = "") -> HeldPort:
-    """Raises PortTaken where somebody listens."""
+def _held(port: int, replica_id: str = "") -> HeldPort:
+    """One that a replica of a cluster file has, or that is chosen. Raises PortTaken where somebody listens."""
     try:
         return HeldPort.named(port)
     except OSError:
-        raise PortTaken(
-            f"Port {port}{whose} is taken: stop what listens there, or choose others with --ports."
-        ) from None
+        whose, remedy = "", ", or choose others with --ports"
+        if replica_id:
+            whose, remedy = f" of {replica_id}", f" (perhaps {replica_id} itself, started elsewhere)"
+        raise PortTaken(f"Port {port}{whose} is taken: stop what listens there{remedy}.") from None

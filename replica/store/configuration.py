@@ -72,8 +72,8 @@ def in_force_at(file: ClusterDocument, copy: Path) -> ClusterDocument:
 
 
 def latest_at(file: ClusterDocument, folders: Iterable[Path], database: str) -> ClusterDocument:
-    """The cluster file with the latest configuration that a store in these folders notes, of replicas that do not run. One that is of another cluster, or
-    cannot be read, is left out: its replica says why."""
+    """The cluster file with the latest configuration that a store in these folders notes, of replicas that do not run. One that cannot be read is left out,
+    as its replica says why, and so is one of another cluster: names may be the same, but each configuration knows all who were members before it."""
     found = [file]
     for folder in folders:
         path = folder / database
@@ -84,9 +84,10 @@ def latest_at(file: ClusterDocument, folders: Iterable[Path], database: str) -> 
         ):
             meta = dict(reader.all(statements.GET_META))
             if (meta.get("cluster"), meta.get("replica")) == (file.name, folder.name):
-                chosen = chosen_in(reader) or file
-                check_same_cluster(file, chosen)
-                found.append(in_force(file, chosen))
+                chosen = chosen_in(reader)
+                if chosen is not None and file.votes.keys() <= {*chosen.votes, *chosen.former_members}:
+                    check_same_cluster(file, chosen)
+                    found.append(in_force(file, chosen))
     return max(found, key=lambda each: each.number)
 
 

@@ -12,13 +12,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
+from quorate.api_specs.cluster import ClusterDocument, ReplicaInfo
+from quorate.api_specs.configuration import with_members
+from quorate.cli.cluster.data_folder import format_data_folder
+from quorate.cli.cluster.document import new_document, read_document, write_new
 from quorate.cli.cluster.local_cluster import LocalCluster
 from quorate.cli.cluster.probe import is_ready
 from quorate.cli.failure import Failure, Usage
 from quorate.client_sdk import connect
 from quorate.measurement.faults.held_ports import HeldPort
 from tests.support import forked
+from tests.support.voted import go_on
 from tests.unit.cli.conftest import quorate
 
 DEADLINE_S = 120.0
@@ -78,8 +84,43 @@ def test_taken_port_is_named(tmp_path: Path, cluster: LocalCluster) -> None:
     with pytest.raises(Failure, match=f"Port {port} is taken"):
         LocalCluster.create(tmp_path / "new", replicas=1, ports=[port])
     assert not (tmp_path / "new").exists()
-    with pytest.raises(Failure, match=f"Port {port} of r1 is taken"):
+    with pytest.raises(Failure, match=f"Port {port} of r1 is taken: stop what listens there \\(perhaps r1"):
         LocalCluster(tmp_path, cluster.document_path).start()
+
+
+def file_of(path: Path, *ids: str) -> ClusterDocument:
+    """A cluster file with these replicas."""
+    write_new(path, new_document({id: f"http://127.0.0.1:{port}" for port, id in enumerate(ids, 1)}))
+    return read_document(path)
+
+
+def test_clusters_of_one_name_in_one_folder_have_stores_and_members_of_their_own(tmp_path: Path) -> None:
+    first, second = tmp_path / "first.toml", tmp_path / "second.toml"
+    document = file_of(first, "x1")
+    format_data_folder(tmp_path / "x1", document, "x1")
+    go_on(tmp_path / "x1", document, "x1", replace(document, epoch=2))
+    file_of(second, "y1", "y2")
+    other = LocalCluster(tmp_path, second)
+    other.format_missing()
+    assert other.go_on() == (set(), set())
+    assert [other.data_folder(id).exists() for id in ("y1", "y2")] == [True, True]
+    assert list(other.urls) == ["y1", "y2"]
+
+
+@pytest.mark.parametrize(("host", "elsewhere"), [("127.0.0.1", set()), ("localhost", {"r2"})])
+def test_members_that_came_start_at_urls_of_this_machine(
+    tmp_path: Path, host: str, elsewhere: set[str]
+) -> None:
+    """Such as `LocalCluster` can hold the port of."""
+    document = file_of(tmp_path / "cluster.toml", "r1")
+    came = ReplicaInfo("r2", f"http://{host}:2")
+    later = replace(with_members(document, [*document.replicas, came]), epoch=2)
+    format_data_folder(tmp_path / "r1", document, "r1")
+    go_on(tmp_path / "r1", document, "r1", later)
+    (tmp_path / "r2").mkdir()
+    cluster = LocalCluster(tmp_path)
+    assert cluster.go_on() == (set(), elsewhere)
+    assert cluster.urls.keys() == {"r1", "r2"} - elsewhere
 
 
 @pytest.mark.slow

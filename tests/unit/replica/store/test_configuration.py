@@ -11,7 +11,7 @@ from quorate.replica.store.configuration import latest_at
 from tests.support.voted import go_on
 
 FILE = ClusterDocument("c", tuple(ReplicaInfo(f"r{n}", f"http://127.0.0.1:{n}") for n in (1, 2, 3)))
-LATER = replace(FILE, epoch=2, replicas=FILE.replicas[:2])
+LATER = replace(FILE, epoch=2, replicas=FILE.replicas[:2], retired=("r3",))
 
 
 @pytest.fixture
@@ -38,6 +38,13 @@ def test_stores_of_another_cluster_or_replica_say_nothing(root: Path) -> None:
     other = replace(FILE, name="other")
     go_on(root / "r1", other, "r1", replace(LATER, name="other", epoch=4))
     assert latest(root) == FILE
+
+
+def test_stores_of_another_cluster_of_that_name_say_nothing(root: Path) -> None:
+    """One that never had the members that the file names."""
+    other = replace(FILE, replicas=(ReplicaInfo("x1", "http://127.0.0.1:9"),))
+    go_on(root / "x1", other, "x1", replace(other, epoch=4))
+    assert latest(root) == LATER
 
 
 def test_what_cannot_be_read_is_left_out(root: Path) -> None:
