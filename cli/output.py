@@ -41,6 +41,11 @@ def console() -> Console:
     return Console(highlight=False)
 
 
+def console_for_people() -> Console:
+    """Standard error, where no program looks for an answer."""
+    return Console(stderr=True, highlight=False)
+
+
 def say(text: str) -> None:
     """A sentence for a person, on standard error, where no program looks for an answer. Where nobody can be told, the exit code still tells
     what is certain."""

@@ -1,5 +1,6 @@
 """Progress that is visible on a terminal (a bar) and in a log (a line now and then)."""
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count
@@ -17,6 +18,10 @@ from rich.progress import (
 
 _LINES: Final = 5
 """How many lines a log gets for a whole bar."""
+EVERY_S: Final = 3.0
+"""Between two lines of a bar of which nobody knows how long it takes."""
+
+_TOLD: Final = TextColumn("{task.fields[told]}")
 
 Reached = Callable[[float], None]
 """Is told how far something has come."""
@@ -38,8 +43,38 @@ def time_bar(out: Console, what: str, total_s: float) -> Iterator[Reached]:
     def words(elapsed_s: float) -> str:
         return f"{elapsed_s:.0f} s of {total_s:.0f}, {max(0.0, total_s - elapsed_s):.0f} s left"
 
-    with _shown(out, what, total_s, (TextColumn("{task.fields[left]}"),), words) as reached:
+    with _shown(out, what, total_s, (_TOLD,), words) as reached:
         yield reached
+
+
+@contextmanager
+def rate_bar(out: Console, what: str, total: int) -> Iterator[Reached]:
+    """A bar on `out` while the block runs, with how many are done in a second and the time left, to be called with how many are done; for a log a line
+    every EVERY_S."""
+    began_s = time.monotonic()
+
+    def words(done: float) -> str:
+        return rated(done, total, time.monotonic() - began_s)
+
+    if not out.is_terminal:
+        yield _written_at_times(lambda done: out.print(f"  {what}: {words(done)}"))
+        return
+    with _drawn(out, what, total, (_TOLD,), words) as reached:
+        yield reached
+
+
+def rated(done: float, total: float, elapsed_s: float) -> str:
+    """How far it is, how many were done in a second, and how long the rest takes at that rate."""
+    words = f"{done:.0f} of {total:.0f}"
+    if not done or elapsed_s <= 0:
+        return words
+    rate = done / elapsed_s
+    return f"{words}, {rate:.0f} a second, {_left((total - done) / rate)}"
+
+
+def _left(seconds: float) -> str:
+    left_s = max(0, round(seconds))
+    return f"{left_s // 60}:{left_s % 60:02d} left"
 
 
 @contextmanager
@@ -50,16 +85,32 @@ def _shown(
     if not out.is_terminal:
         yield _written(lambda reached: out.print(f"  {what}: {words(reached)}"), total)
         return
+    with _drawn(out, what, total, columns, lambda reached: _left(total - reached)) as reached:
+        yield reached
+
+
+@contextmanager
+def _drawn(
+    out: Console, what: str, total: float, columns: tuple[ProgressColumn, ...], told: Callable[[float], str]
+) -> Iterator[Reached]:
+    """With these columns behind the bar; what is told then, `_TOLD` shows."""
     columns = (TextColumn("  {task.description}"), BarColumn(None), *columns)
     with Progress(*columns, console=out, transient=True) as progress:
-        task = progress.add_task(what, total=total, left="")
+        task = progress.add_task(what, total=total, told="")
+        yield lambda reached: progress.update(task, completed=min(reached, total), told=told(reached))
 
-        def draw(reached: float) -> None:
-            left_s = max(0, round(total - reached))
-            left = f"{left_s // 60}:{left_s % 60:02d} left"
-            progress.update(task, completed=min(reached, total), left=left)
 
-        yield draw
+def _written_at_times(write: Reached) -> Reached:
+    """Writes once EVERY_S have passed since the last line."""
+    last_s = time.monotonic()
+
+    def tell(reached: float) -> None:
+        nonlocal last_s
+        if time.monotonic() >= last_s + EVERY_S:
+            last_s = time.monotonic()
+            write(reached)
+
+    return tell
 
 
 def _written(write: Reached, total: float) -> Reached:

@@ -4,8 +4,8 @@ Owns the words: what becomes more and less available, and how far the change has
 """
 
 import asyncio
-import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -20,36 +20,20 @@ from ...api_specs.cluster import ClusterDocument, ReplicaInfo
 from ...api_specs.configuration import configuration_of, difference, loses, tolerated
 from ...client_sdk.api.connect import Recipe
 from ...client_sdk.errors import QuorateError
-from ...client_sdk.protocol.configurations import joint
-from ...client_sdk.protocol.core.values import Carry, CompareAndSet, Done, Failed, Outcome
-from ...client_sdk.protocol.reconfiguration import (
-    Ask,
-    CarryAll,
-    Holding,
-    Perform,
-    Steps,
-    Tell,
-    Todo,
-    Wait,
-    Wanted,
-    is_like,
-    take_back,
-)
+from ...client_sdk.protocol.configurations import NOBODY, joint
+from ...client_sdk.protocol.reconfiguration import Steps, Wanted, is_like, take_back
 from ...client_sdk.protocol.reconfiguration import change as steps_to
 from ...client_sdk.transport.tls import from_environment
+from ..change_progress import Progress, missing
 from ..credentials import read_token
 from ..failure import Failure, PartlyDone, Usage
 from ..options import ClusterOption
-from ..output import AsJson, answer, reported, say
+from ..output import AsJson, answer, console_for_people, reported, say
 from .document import DEFAULT_NAME, read_document, url_of
 from .probe import NoAnswer, get
-from .status import cluster_document
+from .status import ask_all, told_document
 
 DEADLINE_S: Final = 900.0
-TOLD_S: Final = 2.0
-"""Between two lines that say what is waited for."""
-TOLD_EVERY: Final = 1000
-"""Objects copied."""
 _GO_ON: Final = "repeat the command to go on, or take it back with `quorate change --abort`"
 
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Show what would change, and do nothing.")]
@@ -59,6 +43,20 @@ ChangeDeadlineOption = Annotated[
         "--deadline", metavar="SECONDS", min=1, help="Stop then; whoever repeats the command goes on."
     ),
 ]
+RateOption = Annotated[
+    int | None,
+    typer.Option("--rate", metavar="OBJECTS_PER_S", min=1, help="Copy no more objects in a second."),
+]
+
+
+class Manner(Struct, frozen=True):
+    """How a change is carried out: `rate` is how many objects may be copied in a second, if that is bounded; `dead` are members that are off for good."""
+
+    dry_run: bool
+    deadline_s: float
+    rate: int | None
+    as_json: bool
+    dead: frozenset[str] = NOBODY
 
 
 DeadOption = Annotated[
@@ -102,6 +100,7 @@ def change(
     dead: DeadOption = None,
     dry_run: DryRunOption = False,
     deadline_s: ChangeDeadlineOption = DEADLINE_S,
+    rate: RateOption = None,
     as_json: AsJson = False,
 ) -> None:
     """Give a running cluster other quorum choices or votes; callers go on.
@@ -116,68 +115,74 @@ def change(
     if (new is None) != abort:
         raise Usage("Name the cluster file as it is to be, as `quorate change new.toml`; or --abort alone.")
     if new is not None:
-        now = cluster_document(cluster)
+        now = told_document(cluster)
         wanted = with_stores(read_document(new), now)
         if found := difference(configuration_of(now), configuration_of(wanted)):
             say(f"Members, votes and rules: {found.replace(' then', ' before')}.")
-        carry_out(
-            cluster,
-            now,
-            lambda _: wanted,
-            dead=dead or (),
-            dry_run=dry_run,
-            deadline_s=deadline_s,
-            as_json=as_json,
-        )
+        manner = Manner(dry_run, deadline_s, rate, as_json, frozenset(dead or ()))
+        carry_out(cluster, now, lambda _: wanted, manner)
         return
     if dry_run or dead:
         raise Usage(f"--abort with {'--dry-run' if dry_run else '--declare-dead'}: leave one of them out.")
-    was_at = cluster_document(cluster)
-    taken: list[bool] = []
-    document = _driven(cluster, None, deadline_s, taken)
-    text = f"Configuration {document.number} is in force"
-    if taken == [True]:
-        text += ", with the quorums of before the change."
-    elif document.number > was_at.number:
-        text += ": the change had come to its end already."
-    else:
-        text = f"No change was under way. {text}."
+    was_at = told_document(cluster)
+    taken: list[ClusterDocument | None] = []
+    document = _driven(cluster, None, Manner(dry_run, deadline_s, rate, as_json), taken)
+    text = _told_of_end(was_at, document, taken[-1])
     answer(as_json, {"epoch": document.number, "hash": document.hash}, text)
+
+
+def _told_of_end(was_at: ClusterDocument, document: ClusterDocument, back: ClusterDocument | None) -> str:
+    """What became of a change that was to be taken back, where this is in force now."""
+    text = f"Configuration {document.number} is in force"
+    if back is None and was_at.former is not None and document.number == was_at.number + 1:
+        back = (
+            document if is_like(document, was_at.former) else None
+        )  # By another operator, or by one's own command of before.
+    if back is not None and back.number == document.number:
+        return f"{text}, with the quorums of before the change."
+    if back is not None:
+        return f"The change was taken back with configuration {back.number}. Another operator has changed the cluster since: {text[0].lower()}{text[1:]}."
+    if document.number > was_at.number:
+        return f"{text}: the change had come to its end already."
+    return f"No change was under way. {text}."
 
 
 def carry_out(
     cluster: str,
     now: ClusterDocument,
     want: Wanted,
-    *,
-    dead: Collection[str] = (),
+    manner: Manner,
     shown: Mapping[str, Any] = MappingProxyType({}),
-    dry_run: bool,
-    deadline_s: float,
-    as_json: bool,
 ) -> None:
-    """Say what becomes more and less available than now, and what those that are declared dead take with them; have the cluster go on to the
-    configuration, and answer what is in force, and for programs what else was `shown`. Raises Failure."""
+    """Say what becomes more and less available than now, what those that are declared dead take with them, and who is waited for; have the cluster go on
+    to the configuration, and answer what is in force, and for programs what else was `shown`. Raises Failure."""
     wanted = want(now)
-    _check(now, wanted, dead)
+    _check(now, wanted, manner.dead)
     shifts = list(shifts_between(now, wanted))
     for shift in shifts:
         say(f"{shift.told}.")
+    is_same = now.former is None and is_like(now, wanted)
     told: dict[str, Any] = {"shifts": to_builtins(shifts), **shown}
-    if dead:
-        told["lost"] = loses(now, dead)
-        say(_words_of_loss(told["lost"], dead))
-    if dry_run:
-        is_same = now.former is None and is_like(now, wanted)
-        answer(
-            as_json,
-            told | {"epoch": now.number},
-            "Nothing would change." if is_same else "Nothing was changed.",
-        )
+    if manner.dead:
+        told["lost"] = loses(now, manner.dead)
+        say(_words_of_loss(told["lost"], manner.dead))
+    told["awaited"] = awaited = (
+        [] if is_same or now.former is not None else _awaited(now, wanted, manner.dead)
+    )
+    if awaited:
+        say(f"The change does not begin before {', '.join(awaited)} answer{'s' * (len(awaited) == 1)}.")
+    if manner.dry_run:
+        text = "Nothing would change." if is_same else "Nothing was changed."
+        answer(manner.as_json, told | {"epoch": now.number}, text)
         return
-    document = _driven(cluster, want, deadline_s, dead=dead)
+    document = _driven(cluster, want, manner)
     text = f"Configuration {document.number} is in force."
-    answer(as_json, told | {"epoch": document.number, "hash": document.hash}, text)
+    answer(manner.as_json, told | {"epoch": document.number, "hash": document.hash}, text)
+
+
+def _awaited(now: ClusterDocument, wanted: ClusterDocument, dead: AbstractSet[str]) -> list[str]:
+    both = joint(now, wanted, dead & now.own_votes.keys())
+    return missing(both, {each.id for each in ask_all(both) if each.is_up})
 
 
 def with_stores(wanted: ClusterDocument, now: ClusterDocument) -> ClusterDocument:
@@ -205,7 +210,12 @@ def joining(now: ClusterDocument, url: str, as_given: ReplicaInfo) -> ReplicaInf
         ) from None
     if cluster != now.name:
         raise Usage(f"{url} is a replica of cluster {cluster!r}, and this is {now.name!r}.")
-    if told.get("epoch", 0) >= now.number and told.get("hash") != now.hash:
+    if (epoch := told.get("epoch", 0)) > now.number:
+        raise Failure(
+            f"{url} is in configuration {epoch}, and the members that answered are in {now.number}. They go on by themselves: repeat the command. If they do "
+            "not, it is of another cluster of that name."
+        )
+    if epoch == now.number and told.get("hash") != now.hash:
         raise Usage(
             f"{url} goes by another cluster file, or is of another cluster of that name: start it with this one's file."
         )
@@ -295,39 +305,33 @@ def _shifts_of(objects: str, before: ClusterDocument, after: ClusterDocument) ->
 
 
 def _driven(
-    cluster: str,
-    want: Wanted | None,
-    deadline_s: float,
-    taken: list[bool] | None = None,
-    dead: Collection[str] = (),
+    cluster: str, want: Wanted | None, manner: Manner, taken: list[ClusterDocument | None] | None = None
 ) -> ClusterDocument:
     steps = (
         partial(_taken_back, [] if taken is None else taken)
         if want is None
-        else partial(_steps, want, frozenset(dead))
+        else partial(_steps, want, manner.dead)
     )
     place = url_of(cluster) or read_document(Path(cluster))
     recipe = Recipe(place, {}, read_token(), None, from_environment())
-    progress = Progress(want)
+    out = None if manner.as_json else console_for_people()
+    progress = Progress(want, dead=manner.dead, out=out, rate=manner.rate, deadline_s=manner.deadline_s)
 
     async def run() -> ClusterDocument:
-        async with asyncio.timeout(deadline_s):
-            return await recipe.operate(steps, progress.hear)
+        async with asyncio.timeout(manner.deadline_s):
+            return await recipe.operate(lambda at: progress.follow(steps(at)), rate=manner.rate)
 
     try:
-        document = asyncio.run(run())
+        with progress:
+            document = asyncio.run(run())
     except TimeoutError:
-        if progress.has_begun:
-            words = f"After {deadline_s:g} s the change is under way: {progress.waits}; {_GO_ON}."
-            raise PartlyDone(words) from None
-        words = f"After {deadline_s:g} s the change has not begun: {progress.waits}. Nothing was changed."
-        raise Failure(words) from None
-    except QuorateError as error:
-        if not progress.has_begun:
-            raise
-        raise PartlyDone(f"The change is under way: {error}; {_GO_ON}.") from None
+        raise _cut_off(progress, f"After {manner.deadline_s:g} s", progress.waits) from None
     except KeyboardInterrupt:
-        raise PartlyDone(f"The change may be under way: {_GO_ON}.") from None
+        raise _cut_off(progress, "Stopped:", progress.waits) from None
+    except QuorateError as error:
+        if not (progress.is_joint or progress.is_choosing):
+            raise
+        raise _cut_off(progress, "Stopped:", str(error)) from None
     if progress.behind:
         say(
             f"{', '.join(progress.behind)} did not answer: leave its cluster file as it is until it has gone on, which it does by itself once it reaches "
@@ -336,95 +340,19 @@ def _driven(
     return document
 
 
-def _taken_back(taken: list[bool], at: ClusterDocument) -> Steps:
-    document, is_taken = yield from take_back(at)
-    taken.append(is_taken)
+def _cut_off(progress: Progress, when: str, why: str) -> Failure:
+    """What is to be said of a change that did not come to its end."""
+    if not (progress.is_joint or progress.is_choosing):
+        return Failure(f"{when} the change has not begun: {why}. Nothing was changed.")
+    certain = "may be" if progress.is_choosing else "is"
+    return PartlyDone(f"{when} the change {certain} under way: {why}; {_GO_ON}.")
+
+
+def _taken_back(taken: list[ClusterDocument | None], at: ClusterDocument) -> Steps:
+    document, back = yield from take_back(at)
+    taken.append(back)
     return document
 
 
 def _steps(want: Wanted, dead: frozenset[str], at: ClusterDocument) -> Steps:
     return steps_to(at, want, dead)
-
-
-def _lacking(told: Mapping[str, Holding], wanted: ClusterDocument) -> str:
-    """Why a change does not begin, by what members of it answer."""
-    silent = [name for name in wanted.votes if name not in told]
-    unknown = {name: [each for each in told[name].awaits if each in wanted.votes] for name in told}
-    found = [f"{', '.join(silent)} did not answer"] if silent else []
-    found += [
-        f"{name} has not been heard by {', '.join(others)}, so that it could not vote (its log says why; start those that are down, or replace them)"
-        for name, others in unknown.items()
-        if others
-    ]
-    if not found and len({each.cluster for each in told.values()}) > 1:
-        found = ["they are in different configurations, or clusters"]
-    return "; ".join(found) or "too few answered"
-
-
-class Progress:
-    """Says how far a change has come, as its steps are done."""
-
-    def __init__(self, want: Wanted | None) -> None:
-        self._want: Final = want
-        self.waits = "no quorum answers"
-        """What it waits for."""
-        self.behind: list[str] = []
-        """Replicas that did not go on to the configuration that was told last."""
-        self.has_begun = False
-        """Whether both may be in force."""
-        self._said_s, self._said = time.monotonic(), ""
-        self._epoch = 0
-        self._objects = self._done = 0
-        self._keys = 0
-
-    def hear(self, todo: Todo, told: Any) -> None:
-        """A step was done, and this came of it. What it waits for is said, where that is long, or another thing than before."""
-        self._hear(todo, told)
-        if isinstance(todo, Wait) and self.waits != self._said and time.monotonic() > self._said_s + TOLD_S:
-            self._said_s, self._said = time.monotonic(), self.waits
-            say(f"Waiting: {self.waits}.")
-
-    def _hear(self, todo: Todo, told: Any) -> None:
-        match todo:
-            case Tell(document=document, to=None):
-                self._told(document, told)
-            case Ask(document=document) if document.former is None:
-                self.waits = _lacking(told, document)
-            case Ask(names=True):
-                self._objects = len({name for each in told.values() for name in each.objects})
-                say(f"{self._objects} object{'s' * (self._objects != 1)} to copy.")
-            case Ask():
-                self._remembered(max((each.keys for each in told.values()), default=0))
-            case CarryAll(operations=operations):
-                self._carried(operations, told)
-            case Perform(operation=CompareAndSet()):
-                self.has_begun |= not (isinstance(told, Failed) and told.definite)
-
-    def _told(self, document: ClusterDocument, told: dict[str, int]) -> None:
-        self.has_begun |= document.former is not None
-        self.behind = [name for name in document.votes if told.get(name, -1) < document.number]
-        self.waits = f"{', '.join(self.behind) or 'nobody'} did not go on to configuration {document.number}"
-        if document.former is not None and self.behind:
-            self.waits += " (one that is off for good can be removed, or replaced, with --declare-dead ID)"
-        if document.former is not None and document.number > self._epoch:
-            self._epoch = document.number
-            say(f"Joint configuration {document.number}: each quorum is one of the old and one of the new.")
-            if self._want is not None and not is_like(document, self._want(document)):
-                say("It is another operator's change, which is finished first.")
-
-    def _carried(self, operations: Sequence[Carry], outcomes: Sequence[Outcome]) -> None:
-        left = [
-            each.object
-            for each, outcome in zip(operations, outcomes, strict=True)
-            if not isinstance(outcome, Done)
-        ]
-        self.waits = f"{left[0]} is not copied yet" if left else "it goes on"
-        before, self._done = self._done, self._done + len(operations) - len(left)
-        if self._done // TOLD_EVERY > before // TOLD_EVERY:
-            say(f"{self._done} of {self._objects} objects copied.")
-
-    def _remembered(self, keys: int) -> None:
-        self.waits = f"{keys} old idempotency keys have not expired yet"
-        if keys and not self._keys:
-            self._keys = keys
-            say(f"Waiting until old idempotency keys expire ({keys} now), a retry window at most.")

@@ -19,10 +19,17 @@ from ..options import ClusterOption
 from ..output import AsJson, answer, reported, say
 from ..quorums.advice import Advice, AdviceOption
 from ..quorums.choice_rule import filled_in, rule_text
-from .change_command import DEADLINE_S, ChangeDeadlineOption, DryRunOption, carry_out
+from .change_command import (
+    DEADLINE_S,
+    ChangeDeadlineOption,
+    DryRunOption,
+    Manner,
+    RateOption,
+    carry_out,
+)
 from .configuration_command import CHANGING
 from .document import DEFAULT_NAME
-from .status import cluster_document, told_document
+from .status import told_document
 
 ObjectsArgument = Annotated[
     str, typer.Argument(metavar="OBJECTS", help="Which objects, as queue/jobs or queue/fast-*.")
@@ -52,6 +59,7 @@ def set_choice(
     cluster: ClusterOption = DEFAULT_NAME,
     dry_run: DryRunOption = False,
     deadline_s: ChangeDeadlineOption = DEADLINE_S,
+    rate: RateOption = None,
     as_json: AsJson = False,
 ) -> None:
     """Give objects of a running cluster another quorum choice; callers go on.
@@ -60,7 +68,7 @@ def set_choice(
     majorities. It prints the rule, to be put into the cluster file. For the
     rest see `quorate change`.
     """
-    now = cluster_document(cluster)
+    now = told_document(cluster)
     _check_objects(now, objects)
     classes = [_class(now, objects, each) for each in quorums or []]
     if len(dict(classes)) < len(classes):
@@ -75,10 +83,8 @@ def set_choice(
         cluster,
         now,
         lambda at: with_rule(at, rule),
+        Manner(dry_run, deadline_s, rate, as_json),
         shown={} if report is None else _measured(report, objects, now, wanted),
-        dry_run=dry_run,
-        deadline_s=deadline_s,
-        as_json=as_json,
     )
 
 
@@ -135,6 +141,7 @@ def remove_choice(
     cluster: ClusterOption = DEFAULT_NAME,
     dry_run: DryRunOption = False,
     deadline_s: ChangeDeadlineOption = DEADLINE_S,
+    rate: RateOption = None,
     as_json: AsJson = False,
 ) -> None:
     """Remove the rule for exactly these objects; callers go on.
@@ -142,19 +149,12 @@ def remove_choice(
     Then the next rule that matches decides, and majorities without one. For
     the rest see `quorate change`.
     """
-    now = cluster_document(cluster)
+    now = told_document(cluster)
     _check_objects(now, objects)
     # While its removal is under way the rule is one of before alone: who repeats the command goes on with it.
     if all(_rule_for(each, objects) is None for each in (now, now.former or now)):
         raise Usage(_no_rule(now, objects))
-    carry_out(
-        cluster,
-        now,
-        lambda at: without_rule(at, objects),
-        dry_run=dry_run,
-        deadline_s=deadline_s,
-        as_json=as_json,
-    )
+    carry_out(cluster, now, lambda at: without_rule(at, objects), Manner(dry_run, deadline_s, rate, as_json))
 
 
 def _rule_for(document: ClusterDocument, objects: str) -> ChoiceRule | None:

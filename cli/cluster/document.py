@@ -198,7 +198,10 @@ def read_document(path: Path) -> ClusterDocument:
 def check_member(document: ClusterDocument, replica_id: str) -> None:
     """Usage unless the document has that replica."""
     if replica_id not in document.urls:
-        raise Usage(f"The cluster file has no replica {replica_id!r}: use one of {', '.join(document.urls)}.")
+        raise Usage(
+            f"The cluster file has no replica {replica_id!r}: use one of {', '.join(document.urls)}. Where members changed while the cluster ran, start those "
+            "that have their disks, and write down what is in force, as `quorate configuration > new.toml`."
+        )
 
 
 def change_stores(path: Path, old: ClusterDocument, new: ClusterDocument) -> None:

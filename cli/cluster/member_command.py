@@ -17,13 +17,22 @@ from ...api_specs.cluster import BadCluster, ClusterDocument, ReplicaInfo
 from ...api_specs.configuration import with_members
 from ...api_specs.limits import VOTES_MAX
 from ...client_sdk.api.connect import is_url
-from ..failure import Usage
+from ..failure import Failure, Usage
 from ..groups import Group
 from ..options import ClusterOption
 from ..output import AsJson, answer, console, reported, say
-from .change_command import DEADLINE_S, ChangeDeadlineOption, DeadOption, DryRunOption, carry_out, joining
+from .change_command import (
+    DEADLINE_S,
+    ChangeDeadlineOption,
+    DeadOption,
+    DryRunOption,
+    Manner,
+    RateOption,
+    carry_out,
+    joining,
+)
 from .document import DEFAULT_NAME
-from .status import CatchUp, Found, ask_all, cluster_document, told_document
+from .status import CatchUp, Found, ask_all, told_document
 
 member_app = typer.Typer(cls=Group, help="The members of a running cluster.", no_args_is_help=True)
 
@@ -100,6 +109,7 @@ def add(
     votes: VotesOption = 1,
     dry_run: DryRunOption = False,
     deadline_s: ChangeDeadlineOption = DEADLINE_S,
+    rate: RateOption = None,
     as_json: AsJson = False,
 ) -> None:
     """Make running replicas members; callers go on.
@@ -107,9 +117,9 @@ def add(
     Start each first, with the cluster file as it is:
     quorate serve --cluster FILE --id r4 --data DIR --join http://HOST:8004
     """
-    now = cluster_document(cluster)
+    now = told_document(cluster)
     new = _joining(now, urls, votes)
-    _carry_out(cluster, now, new=new, dry_run=dry_run, deadline_s=deadline_s, as_json=as_json)
+    _carry_out(cluster, now, Manner(dry_run, deadline_s, rate, as_json), new=new)
 
 
 @member_app.command("remove")
@@ -120,6 +130,7 @@ def remove(
     dead: DeadOption = None,
     dry_run: DryRunOption = False,
     deadline_s: ChangeDeadlineOption = DEADLINE_S,
+    rate: RateOption = None,
     as_json: AsJson = False,
 ) -> None:
     """Have members leave; callers go on. Their ids never come back.
@@ -127,9 +138,10 @@ def remove(
     It may be down, unless a quorum choice lets it store something alone:
     then declare it dead.
     """
-    now = cluster_document(cluster)
+    now = told_document(cluster)
     _check_known(now, ids)
-    _carry_out(cluster, now, leaving=ids, dead=dead, dry_run=dry_run, deadline_s=deadline_s, as_json=as_json)
+    manner = Manner(dry_run, deadline_s, rate, as_json, frozenset(dead or ()))
+    _carry_out(cluster, now, manner, leaving=ids)
 
 
 @member_app.command("replace")
@@ -145,27 +157,20 @@ def replace_member(
     dead: DeadOption = None,
     dry_run: DryRunOption = False,
     deadline_s: ChangeDeadlineOption = DEADLINE_S,
+    rate: RateOption = None,
     as_json: AsJson = False,
 ) -> None:
     """Put a new replica in the place of a member, in one change; callers go on.
 
     Start the new one first, as for `quorate member add`, with an id of its own.
     """
-    now = cluster_document(cluster)
+    now = told_document(cluster)
     _check_known(now, [id])
     new = _joining(now, [url], now.votes.get(id, 1))
     if new[0].id in now.own_votes and id in now.own_votes:
         raise Usage(f"{new[0].id} is a member already: start a new replica with an id of its own.")
-    _carry_out(
-        cluster,
-        now,
-        new=new,
-        leaving=[id],
-        dead=dead,
-        dry_run=dry_run,
-        deadline_s=deadline_s,
-        as_json=as_json,
-    )
+    manner = Manner(dry_run, deadline_s, rate, as_json, frozenset(dead or ()))
+    _carry_out(cluster, now, manner, new=new, leaving=[id])
 
 
 @member_app.command("votes")
@@ -174,43 +179,62 @@ def set_votes(
     id: Annotated[str, typer.Argument(metavar="ID", help="The member, as r2.")],
     votes: Annotated[int, typer.Argument(metavar="VOTES", min=0, max=VOTES_MAX, help="0 for a learner.")],
     cluster: ClusterOption = DEFAULT_NAME,
+    force: Annotated[
+        bool, typer.Option("--force", help="Also a learner that is behind the others, or not ready.")
+    ] = False,
     dry_run: DryRunOption = False,
     deadline_s: ChangeDeadlineOption = DEADLINE_S,
+    rate: RateOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Give a member another number of votes: a learner its vote, once it misses nothing any more."""
-    now = cluster_document(cluster)
+    """Give a member another number of votes: a learner its vote, once it is level with the others."""
+    now = told_document(cluster)
     _check_known(now, [id])
     known = next((each for each in now.replicas if each.id == id), None)
     if known is None:
         raise Usage(f"{id} is about to leave, or has left: the members are {', '.join(now.own_votes)}.")
+    if votes and not known.votes and (unfit := _unfit(id, ask_all(now))):
+        if not force:
+            raise Failure(f"{unfit}. Look again with `quorate member list`, or use --force.")
+        say(f"{unfit}.")
     _carry_out(
         cluster,
         now,
+        Manner(dry_run, deadline_s, rate, as_json),
         new=[replace(known, votes=votes)],
-        dry_run=dry_run,
-        deadline_s=deadline_s,
-        as_json=as_json,
     )
+
+
+def _unfit(learner: str, members: Collection[Found]) -> str:
+    """Why the learner should have no vote yet, by what members answered: operations would wait for one that has little. Empty where it may."""
+    own = next(each for each in members if each.id == learner)
+    if not own.is_ready:
+        return f"{learner} is not ready: {own.trouble}"
+    missed = {each.id: own.catch_up.get(each.id) for each in members if each.is_ready and each.id != learner}
+    words = [
+        f"how much of {other} is not known"
+        if found is None or found.lag is None
+        else f"{found.lag} of {other}"
+        for other, found in missed.items()
+        if found is None or found.lag is None or found.is_behind
+    ]
+    return f"{learner} is behind: it misses changes, {', '.join(words)}" if words else ""
 
 
 def _carry_out(
     cluster: str,
     now: ClusterDocument,
+    manner: Manner,
     *,
     new: Collection[ReplicaInfo] = (),
     leaving: Collection[str] = (),
-    dead: Collection[str] | None = None,
-    dry_run: bool,
-    deadline_s: float,
-    as_json: bool,
 ) -> None:
     def wanted(at: ClusterDocument) -> ClusterDocument:
         return changed(at, new, leaving)
 
     members = ", ".join(f"{each.id} ({each.votes})" for each in wanted(now).replicas)
     say(f"Members and their votes: {members}.")
-    carry_out(cluster, now, wanted, dead=dead or (), dry_run=dry_run, deadline_s=deadline_s, as_json=as_json)
+    carry_out(cluster, now, wanted, manner)
 
 
 def changed(

@@ -151,10 +151,16 @@ def _told_of(document: ClusterDocument) -> str:
 
 
 def cluster_document(cluster: str) -> ClusterDocument:
-    """The document in a file, or as the replica at a URL serves it; with the configuration in force, where that was changed while the cluster ran."""
+    """The document in a file, or as the replica at a URL serves it; with the configuration in force, where that was changed while the cluster ran: one that
+    was removed may know of an earlier one."""
+    given = _given(cluster)
+    return _latest(cluster, _told(given), given)
+
+
+def _given(cluster: str) -> ClusterDocument:
+    """The file, or what the replica at the URL goes by."""
     if (url := url_of(cluster)) is None:
-        file = read_document(Path(cluster))
-        return _latest(_told(file), file)
+        return read_document(Path(cluster))
     token = read_token()
     try:
         document = from_json(get(url, "/v1/cluster", token)["document"])
@@ -168,22 +174,25 @@ def cluster_document(cluster: str) -> ClusterDocument:
 
 def told_document(cluster: str) -> ClusterDocument:
     """The same, but only as a replica tells it: the file alone does not say what is in force. Says who did not answer. Raises Failure."""
-    if url_of(cluster) is not None:
-        return cluster_document(cluster)
-    file = read_document(Path(cluster))
-    told = _told(file)
+    given = _given(cluster)
+    told = _told(given)
     silent = {id: found for id, found in told.items() if isinstance(found, str)}
-    if len(silent) == len(told):
+    if len(silent) == len(told) and url_of(cluster) is None:
         reasons = "; ".join(f"{id}: {why}" for id, why in silent.items())
         raise Failure(f"No replica tells which configuration is in force: {reasons}.")
     if silent:
         say(f"{', '.join(silent)} did not answer, and may know of a later configuration.")
-    return _latest(told, file)
+    return _latest(cluster, told, given)
 
 
-def _latest(told: Mapping[str, ClusterDocument | str], file: ClusterDocument) -> ClusterDocument:
+def _latest(
+    cluster: str, told: Mapping[str, ClusterDocument | str], given: ClusterDocument
+) -> ClusterDocument:
     documents = [each for each in told.values() if isinstance(each, ClusterDocument)]
-    return max(documents, key=lambda each: each.number, default=file)
+    latest = max([*documents, given], key=lambda each: each.number)
+    if (url := url_of(cluster)) is not None:
+        check_hosts(url, latest, has_token=read_token() is not None)
+    return latest
 
 
 def _told(file: ClusterDocument) -> dict[str, ClusterDocument | str]:

@@ -24,7 +24,7 @@ from ..protocol.reconfiguration import Steps
 from ..transport.driver import Driver, new_site
 from ..transport.following import Following
 from ..transport.http_transport import HttpTransport, fetch_cluster
-from ..transport.operator import Hear, Operator
+from ..transport.operator import Operator
 from ..transport.ports import Traces
 from ..transport.tls import SYSTEM_TRUST, ClientTls
 from .blocking import Client
@@ -71,11 +71,13 @@ class Recipe(Struct, frozen=True):
         driver = await self._driver(document)
         return AsyncClient(driver, deadline_s=deadline_s, history=history)
 
-    async def operate(self, steps: Callable[[ClusterDocument], Steps], hear: Hear) -> ClusterDocument:
-        """Have the steps of a change done, which begin with the configuration that is known: the one in force then. `hear` is told of each. Raises
-        RefusedByReplicas, and BadCluster where the change cannot be made."""
+    async def operate(
+        self, steps: Callable[[ClusterDocument], Steps], *, rate: float | None = None
+    ) -> ClusterDocument:
+        """Have the steps of a change done, which begin with the configuration that is known: the one in force then. No more than `rate` objects a second
+        are carried. Raises RefusedByReplicas, and BadCluster where the change cannot be made."""
         driver = await self._driver(await self._document())
-        operator = Operator(driver, token=self.token, tls=self.tls, urls=self.endpoints, hear=hear)
+        operator = Operator(driver, token=self.token, tls=self.tls, urls=self.endpoints, rate=rate)
         try:
             await operator.check_releases()
             return await operator.run(steps(driver.document))

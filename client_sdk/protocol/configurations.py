@@ -52,7 +52,7 @@ def _check_members(old: ClusterDocument, new: ClusterDocument) -> None:
         known = before.get(replica.id, replica)
         if (known.url, known.store) != (replica.url, replica.store):
             raise BadCluster(
-                f"replica {replica.id}: its url and its store stay: give a new replica another id"
+                f"replica {replica.id}: its url and its store stay: start a new one with another id, and replace it by that"
             )
         if replica.id in old.former_members:
             raise BadCluster(

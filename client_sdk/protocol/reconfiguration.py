@@ -119,14 +119,14 @@ def change(
     while (at := chosen.document).former is not None or not is_like(at, wanted(at)):
         if at.former is None:
             following = joint(at, wanted(at), dead & at.own_votes.keys())
-            yield from _met(at, wanted(at))
+            yield from _met(following, at, wanted(at))
         elif gone := (dead & at.former.own_votes.keys()) - at.own_votes.keys() - set(at.declared_dead):
             following = without(at, gone)
         else:
             with suppress(_Overtaken):
                 yield from _carry_over(at)
             following = settled(at)
-        before, chosen = at, (yield from _choose(chosen, following))
+        before, (_, chosen) = at, (yield from _choose(chosen, following))
         if (
             before.former is not None
             and is_like(before, wanted(before))
@@ -137,22 +137,28 @@ def change(
     return at
 
 
-def take_back(at: ClusterDocument) -> Generator[Todo, Any, tuple[ClusterDocument, bool]]:
-    """End the change under way, if there is one, with the configuration that was in force before. Returns what is in force then, and whether a change
-    was taken back: it may have come to its end instead."""
-    chosen, is_taken = (yield from _latest(at)), False
+def take_back(at: ClusterDocument) -> Generator[Todo, Any, tuple[ClusterDocument, ClusterDocument | None]]:
+    """End the change under way, if there is one, with the configuration that was in force before. Returns what is in force then, and the configuration
+    that took a change back: None where there was none, or it has come to its end instead."""
+    chosen, back = (yield from _latest(at)), None
     number = chosen.document.number
     while (
         at := chosen.document
     ).former is not None and at.number == number:  # Not one that others begin after it.
         before = taken_back(at)
-        chosen = yield from _choose(chosen, before)
-        is_taken = chosen.document.number == before.number and is_like(chosen.document, before)
-    return at, is_taken
+        is_first, chosen = yield from _choose(chosen, before)
+        back = before if is_first or _passed(chosen.document, before) else None
+    return at, back
 
 
-def _choose(chosen: _Chosen, following: ClusterDocument) -> Generator[Todo, Any, _Chosen]:
-    """Have it follow, unless something else does; what is chosen then."""
+def _passed(latest: ClusterDocument, earlier: ClusterDocument) -> bool:
+    """Whether that one was chosen: it is the latest, or the one from which that changes."""
+    documents = (latest, *([] if latest.former is None else [latest.former]))
+    return any(each.number == earlier.number and is_like(each, earlier) for each in documents)
+
+
+def _choose(chosen: _Chosen, following: ClusterDocument) -> Generator[Todo, Any, tuple[bool, _Chosen]]:
+    """Have it follow, unless something else does: whether it certainly did, and what is chosen then."""
     text = Value(msgspec.json.encode(following, order="deterministic").decode())
     outcome = yield Perform(CompareAndSet(CONFIGURATION, chosen.text, text))
     if isinstance(outcome, Failed) and outcome.reason not in ("unavailable", "unknown"):
@@ -160,21 +166,26 @@ def _choose(chosen: _Chosen, following: ClusterDocument) -> Generator[Todo, Any,
     latest = yield from _latest(chosen.document)
     if chosen.document.former is not None and latest.document.former is None:
         yield Tell(latest.document, chosen.document)  # Those that have left the cluster, too.
-    return latest
+    return isinstance(outcome, Done) and outcome.result is True, latest
 
 
-def _met(at: ClusterDocument, wanted: ClusterDocument) -> Steps:
-    """Wait until members answer that hold every quorum of it: with both in force, nothing would be done without them, and nobody could go back. A new
-    one counts once it can vote there; and each must, since it would never come."""
+def can_begin(both: ClusterDocument, answering: AbstractSet[str]) -> bool:
+    """Whether these replicas can bring a change to its end: they hold every quorum of the new configuration, without which nothing would be done, nor
+    anybody go back; and they block each of the old one, so that all can be copied that was acknowledged under it."""
+    return is_served(both, answering) and is_over(both, answering)
+
+
+def _met(both: ClusterDocument, at: ClusterDocument, wanted: ClusterDocument) -> Steps:
+    """Wait until members answer that can bring it to its end. A new one counts once it can vote there; and each must, since it would never come."""
     new = wanted.votes.keys() - at.votes.keys()
     while True:
         told: Mapping[str, Holding] = yield Ask(wanted, names=False)
-        joined = {name for name in new & told.keys() if told[name].is_joining(at, wanted, name)}
-        if joined == new and is_served(wanted, told.keys()):
-            return
         members: Mapping[str, int] = yield Tell(at, at)
         if any(epoch > at.number for epoch in members.values()):
             return  # Another operator was first: nothing will be chosen from here.
+        joined = {name for name in new & told.keys() if told[name].is_joining(at, wanted, name)}
+        if joined == new and can_begin(both, told.keys() | members.keys()):
+            return
         if any(told[name].epoch < at.number for name in new & told.keys()):
             yield Tell(at, wanted)
         yield Wait(AGAIN_S)
@@ -224,7 +235,9 @@ def _carry_over(both: ClusterDocument) -> Steps:
     """Until whatever was acknowledged under the old configuration is stored by quorums of both, and nothing can be acknowledged under it any more."""
     while True:
         told: Mapping[str, int] = yield Tell(both)
-        if is_over(both, {replica for replica, epoch in told.items() if epoch >= both.number}):
+        if any(epoch > both.number for epoch in told.values()):
+            raise _Overtaken
+        if is_over(both, {replica for replica, epoch in told.items() if epoch == both.number}):
             break
         yield Wait(AGAIN_S)
     repeatable = yield from _carry((yield from _objects(both)))

@@ -6,6 +6,7 @@ that anybody can go on with.
 
 import asyncio
 import random
+import time
 from collections.abc import Callable, Collection, Coroutine, Mapping
 from functools import partial
 from http import HTTPStatus
@@ -19,7 +20,7 @@ from ...adts.types.catalogue import CONFIGURATION
 from ...api_specs.cluster import ClusterDocument
 from ...api_specs.messages import FOLLOWING, UNTOLD
 from ..errors import RefusedByReplicas
-from ..protocol.core.values import Failed, Operation, Outcome, Read, Unanswered
+from ..protocol.core.values import Carry, Failed, Operation, Outcome, Read, Unanswered
 from ..protocol.reconfiguration import (
     Ask,
     CarryAll,
@@ -47,8 +48,6 @@ LATE_S: Final = 0.3
 PAGE_BYTES_MAX: Final = 8 * 1024 * 1024
 
 _Answer = TypeVar("_Answer")
-Hear = Callable[[Todo, Any], None]
-"""Is told of a step that was done, and what came of it."""
 
 
 class _InConfiguration(Struct, frozen=True):
@@ -75,9 +74,23 @@ _DECODE_EPOCH: Final = msgspec.json.Decoder(_InConfiguration).decode
 _DECODE_PAGE: Final = msgspec.json.Decoder(_Page).decode
 
 
+class Pace:
+    """Places in time, in seconds, for things of which `per_s` may begin in a second; without, for any number. Those that come late are not made up for."""
+
+    def __init__(self, per_s: float | None) -> None:
+        self._apart_s: Final = 0.0 if per_s is None else 1 / per_s
+        self._next_s = 0.0
+
+    def wait_s(self, now_s: float) -> float:
+        """How long the next one has to wait, which takes its place."""
+        begins_s = max(self._next_s, now_s)
+        self._next_s = begins_s + self._apart_s
+        return begins_s - now_s
+
+
 class Operator:
-    """One who changes the configuration, from the front end of `driver`; `token` needs the scopes admin and write. `urls` override those of members,
-    `hear` is told of each step and what came of it."""
+    """One who changes the configuration, from the front end of `driver`; `token` needs the scopes admin and write. `urls` override those of members;
+    no more than `rate` objects a second are carried."""
 
     def __init__(
         self,
@@ -86,12 +99,12 @@ class Operator:
         token: str | None,
         tls: ClientTls = SYSTEM_TRUST,
         urls: Mapping[str, str] | None = None,
-        hear: Hear = lambda _todo, _answer: None,
+        rate: float | None = None,
     ) -> None:
         self._driver: Final = driver
         self._client: Final[HttpClient] = quick_client(token, tls)
         self._urls: Final = dict(urls or {})
-        self._hear: Final = hear
+        self._pace: Final = Pace(rate)
         self._both = 0
         """The last configuration that was told in which two are in force."""
 
@@ -131,7 +144,6 @@ class Operator:
                 document: ClusterDocument = stop.value
                 return document
             answer = await self._done(todo)
-            self._hear(todo, answer)
 
     async def aclose(self) -> None:
         """Give up all connections; the driver is closed by whom it was given by."""
@@ -147,7 +159,7 @@ class Operator:
             case Perform(operation=operation):
                 return await self._run(operation)
             case CarryAll(operations=operations):
-                return await asyncio.gather(*map(self._run, operations))
+                return await asyncio.gather(*map(self._carried, operations))
             case Tell(document=document, to=to):
                 self._driver.reconfigure(document)
                 told = await self._of_each(
@@ -164,6 +176,10 @@ class Operator:
             case Wait(seconds=seconds):
                 await asyncio.sleep(seconds * random.uniform(1, 1.5))
                 return None
+
+    async def _carried(self, operation: Carry) -> Outcome:
+        await asyncio.sleep(self._pace.wait_s(time.monotonic()))
+        return await self._run(operation)
 
     async def _run(self, operation: Operation) -> Outcome:
         return await self._driver.run(operation, self._driver.document.limits.deadline_s_max)

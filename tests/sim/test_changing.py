@@ -9,7 +9,7 @@ import pytest
 
 from tests.sim.run import run_seeds
 
-SEEDS: Final = 24
+SEEDS: Final = 32
 SOMETIMES: Final = (
     "changes of configuration",
     "changes taken back",

@@ -71,7 +71,7 @@ async def _changed(cluster: LocalCluster, wanted: ClusterDocument) -> ClusterDoc
         return change(at, lambda _: wanted)
 
     async with asyncio.timeout(WAIT_S):
-        return await Recipe(cluster.document, {}, None, None).operate(steps, lambda _todo, _answer: None)
+        return await Recipe(cluster.document, {}, None, None).operate(steps)
 
 
 async def _changes(cluster: LocalCluster, load: Load) -> None:

@@ -1,5 +1,6 @@
 """A live cluster for the tests of a module, and the command run as a user runs it."""
 
+import asyncio
 import contextlib
 import io
 import os
@@ -10,8 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from quorate.api_specs.cluster import ClusterDocument
 from quorate.cli import main
 from quorate.cli.cluster.local_cluster import LocalCluster
+from quorate.client_sdk.api.connect import Recipe
+from quorate.client_sdk.protocol.reconfiguration import Ask, Steps, change
 from tests.support import forked
 
 forked.fork_replicas()
@@ -36,6 +40,20 @@ def running(tmp_path: Path) -> Iterator[LocalCluster]:
         made.start()
         made.ready()
         yield made
+
+
+def begun(cluster: LocalCluster, wanted: ClusterDocument) -> int:
+    """An operator has begun this change, and has vanished once all were told: in which configuration the cluster is."""
+
+    def steps(at: ClusterDocument) -> Steps:
+        going, answer = change(at, lambda _: wanted), None
+        while True:
+            todo = going.send(answer)
+            if isinstance(todo, Ask) and todo.document.former is not None:
+                return todo.document
+            answer = yield todo
+
+    return asyncio.run(Recipe(cluster.document, {}, None, None).operate(steps)).number
 
 
 def run_at(cluster: LocalCluster, *words: str) -> tuple[int, str, str]:

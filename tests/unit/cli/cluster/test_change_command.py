@@ -1,25 +1,25 @@
 """`quorate change` and `quorate choice set`, on a cluster that runs."""
 
 import json
+import signal
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
-from quorate.adts.types.catalogue import CONFIGURATION
 from quorate.api_specs.cluster import ChoiceRule, ClusterDocument, ReplicaInfo, parse
 from quorate.api_specs.configuration import with_members
-from quorate.cli.cluster import change_command
-from quorate.cli.cluster.change_command import TOLD_EVERY, Progress, Shift, shifts_between
+from quorate.cli.cluster.change_command import Shift, shifts_between
 from quorate.cli.cluster.change_command import _check as check
+from quorate.cli.cluster.change_command import _told_of_end as told_of_end
 from quorate.cli.cluster.choice_command import with_rule
 from quorate.cli.cluster.document import read_document
 from quorate.cli.cluster.local_cluster import LocalCluster
 from quorate.cli.failure import Usage
-from quorate.client_sdk.protocol.core.values import Carry, CompareAndSet, Done, Failed
-from quorate.client_sdk.protocol.reconfiguration import Ask, CarryAll, Holding, Perform, Wait
-from tests.unit.cli.conftest import quorate, run_at
+from quorate.client_sdk.protocol.configurations import joint, settled, taken_back
+from tests.unit.cli.conftest import begun, quorate, run_at
 
 EAGER = ("Enq=0,1", "Deq=3,1")
 THREE = ClusterDocument("c", tuple(ReplicaInfo(f"r{n}", f"http://127.0.0.1:{n}") for n in (1, 2, 3)))
@@ -73,6 +73,7 @@ def test_who_repeats_a_change_that_was_cut_off_goes_on_and_it_can_be_taken_back(
 ) -> None:
     """One replica stores an enqueue: only when all have left that rule nothing can be enqueued under it any more."""
     assert told(running, "choice", "set", "queue/*", *EAGER)["epoch"] == 2
+    assert begun(running, running.document) == 3
     running.kill("r3")
     words = ("change", str(running.document_path), "--deadline", "2")
     code, _, err = run(running, *words)
@@ -85,7 +86,11 @@ def test_who_repeats_a_change_that_was_cut_off_goes_on_and_it_can_be_taken_back(
     assert (code, "It is another operator's change, which is finished first." in err) == (3, True), err
     code, out, err = run(running, "change", "--abort")
     assert (code, out) == (0, "Configuration 4 is in force, with the quorums of before the change."), err
-    assert run(running, *words)[0] == 3
+    code, _, err = run(running, *words)
+    assert code == 1
+    assert "The change does not begin before r3 answers.\n" in err
+    assert "After 2 s the change has not begun: r3 did not answer (one that is off for good can be" in err
+    assert told(running, *words, "--dry-run")["awaited"] == ["r3"]
     running.restart("r3")
     assert told(running, "change", str(running.document_path))["epoch"] == 6
     assert run(running, "queue", "jobs", "dequeue")[1] == "1"
@@ -122,6 +127,38 @@ def test_what_cannot_change_is_told_before_anything_is_done(running: LocalCluste
         running.kill(replica)
     code, _, err = run(running, "choice", "set", "queue/jobs", *EAGER, "--deadline", "1.5")
     assert (code, "the change has not begun" in err, "Nothing was changed" in err) == (1, True, True), err
+
+
+def test_what_cannot_follow_the_change_of_another_operator_leaves_nothing_under_way(
+    running: LocalCluster, tmp_path: Path
+) -> None:
+    """That one is brought to its end before."""
+    text = running.document_path.read_text()
+    (new := tmp_path / "new.toml").write_text(text.replace("replica_error_s = 0.0", "replica_error_s = 0.5"))
+    assert begun(running, with_rule(running.document, ChoiceRule("queue/a", collect=False))) == 1
+    code, _, err = run(running, "change", str(new))
+    assert code == 2
+    assert err.endswith("quorate: clock cannot change while the cluster runs: leave it as it is\n")
+    assert run(running, "change", "--abort")[1] == "No change was under way. Configuration 2 is in force."
+
+
+def test_who_stops_a_change_that_waits_is_told_that_nothing_was_changed(running: LocalCluster) -> None:
+    assert told(running, "choice", "set", "queue/*", *EAGER)["epoch"] == 2
+    running.kill("r3")
+    words = ("change", str(running.document_path), "--cluster", str(running.document_path))
+    operator = subprocess.Popen(
+        [*LocalCluster.PROGRAM, *words], stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    assert operator.stderr is not None
+    lines: list[str] = []
+    while not (lines and lines[-1].startswith("Waiting: ")):
+        lines.append(operator.stderr.readline())
+        assert lines[-1], lines
+    operator.send_signal(signal.SIGINT)
+    _, last = operator.communicate(timeout=60)
+    assert operator.returncode == 1
+    assert "quorate: Stopped: the change has not begun: r3 did not answer (one that is off for good" in last
+    assert last.endswith("Nothing was changed.\n")
 
 
 def test_a_token_needs_the_scopes_admin_and_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -169,52 +206,12 @@ def test_systems_are_counted_as_votes_are() -> None:
     ]
 
 
-def test_how_far_a_change_has_come_is_told_in_words(capsys: pytest.CaptureFixture[str]) -> None:
-    both = replace(THREE, epoch=1, old=THREE)
-    names = tuple(f"queue/{number}" for number in range(TOLD_EVERY + 1))
-    progress = Progress(None)
-    progress.hear(Ask(both), {"r1": Holding(1, names, 3)})
-    some = tuple(map(Carry, names[:TOLD_EVERY]))
-    progress.hear(CarryAll(some), [Done(None, "Enq/Ok", frozenset())] * TOLD_EVERY)
-    progress.hear(Ask(both, names=False), {"r1": Holding(1, (), 3)})
-    assert capsys.readouterr().err.splitlines() == [
-        "1001 objects to copy.",
-        "1000 of 1001 objects copied.",
-        "Waiting until old idempotency keys expire (3 now), a retry window at most.",
-    ]
-    assert progress.waits == "3 old idempotency keys have not expired yet"
-
-
 def test_a_new_document_may_be_the_change(running: LocalCluster) -> None:
     """Without a difference nothing is done."""
-    assert told(running, "change", str(running.document_path), "--dry-run") == {"shifts": [], "epoch": 0}
+    same = {"shifts": [], "awaited": [], "epoch": 0}
+    assert told(running, "change", str(running.document_path), "--dry-run") == same
     assert told(running, "change", str(running.document_path))["epoch"] == 0
     assert read_document(running.document_path).number == 0
-
-
-def test_what_was_certainly_not_chosen_has_not_begun() -> None:
-    """As where the token may not change the cluster's register."""
-    choosing = Perform(CompareAndSet(CONFIGURATION, None, None))
-    progress = Progress(None)
-    progress.hear(choosing, Failed("refused", "the token lacks a scope", definite=True))
-    assert not progress.has_begun
-    progress.hear(choosing, Failed("unknown", "no answer", definite=False))
-    assert progress.has_begun
-
-
-def test_what_is_waited_for_is_said_once(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(change_command, "TOLD_S", -1.0)
-    progress = Progress(None)
-    for told in ({}, {}, {"r1": Holding(0, (), 0), "r2": Holding(0, (), 0, awaits=("r3",))}):
-        progress.hear(Ask(THREE), told)
-        progress.hear(Wait(0.05), None)
-    first, second = capsys.readouterr().err.splitlines()
-    assert first == "Waiting: r1, r2, r3 did not answer."
-    assert second.startswith(
-        "Waiting: r3 did not answer; r2 has not been heard by r3, so that it could not vote"
-    )
 
 
 def test_members_change_only_where_the_stores_of_those_that_stay_are_named() -> None:
@@ -227,3 +224,19 @@ def test_members_change_only_where_the_stores_of_those_that_stay_are_named() -> 
     lost = replace(named, replicas=(replace(named.replicas[0], store=""), *named.replicas[1:]))
     check(lost, with_members(lost, [*lost.replicas[1:], r4]))
     check(THREE, replace(THREE, choices=(ChoiceRule("queue/*"),)))
+
+
+def test_it_is_told_what_became_of_a_change_that_was_to_be_taken_back() -> None:
+    first, back, later = (replace(THREE, epoch=number) for number in (3, 4, 5))
+    assert told_of_end(first, back, back) == (
+        "Configuration 4 is in force, with the quorums of before the change."
+    )
+    assert told_of_end(first, later, back) == (
+        "The change was taken back with configuration 4. Another operator has changed the cluster since: configuration 5 is in force."
+    )
+    both = joint(replace(THREE, epoch=2), with_rule(THREE, ChoiceRule("queue/a", collect=False)))
+    assert told_of_end(both, taken_back(both), None) == told_of_end(first, back, back)
+    assert told_of_end(both, settled(both), None) == (
+        "Configuration 4 is in force: the change had come to its end already."
+    )
+    assert told_of_end(first, first, None) == "No change was under way. Configuration 3 is in force."

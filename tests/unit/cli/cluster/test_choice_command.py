@@ -9,7 +9,7 @@ from quorate.cli.cluster.choice_command import without_rule
 from quorate.cli.cluster.document import new_document, read_document
 from quorate.cli.cluster.local_cluster import LocalCluster
 from quorate.spark_reports.report import Options, make_report
-from tests.unit.cli.conftest import run_at
+from tests.unit.cli.conftest import begun, run_at
 
 EAGER = '"Enq/Ok" = [0, 1]\n"Deq/Ok" = [3, 1]\n"Deq/Empty" = [3, 0]\n"Peek/Ok" = [3, 0]'
 
@@ -43,6 +43,7 @@ def test_a_rule_is_shown_and_removed(running: LocalCluster) -> None:
 def test_who_repeats_a_removal_that_was_cut_off_goes_on(running: LocalCluster) -> None:
     """By then the rule is one of before alone."""
     assert run_at(running, "choice", "set", "queue/jobs", "Enq=0,1", "Deq=3,1")[0] == 0
+    assert begun(running, running.document) == 3
     running.kill("r3")
     words = ("choice", "remove", "queue/jobs", "--deadline", "2")
     for _ in range(2):

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,11 +13,13 @@ from quorate.api_specs.cluster import ChoiceRule, ClusterDocument, ReplicaInfo
 from quorate.cli.cluster import change_command, member_command
 from quorate.cli.cluster.change_command import joining, with_stores
 from quorate.cli.cluster.local_cluster import LocalCluster
+from quorate.cli.cluster.member_command import _unfit as unfit
 from quorate.cli.cluster.member_command import changed
 from quorate.cli.cluster.probe import NoAnswer
 from quorate.cli.cluster.status import CatchUp, Found
 from quorate.cli.failure import Failure, Usage
 from quorate.client_sdk.protocol.configurations import joint, settled, taken_back
+from tests.system.harness import until_now
 from tests.unit.cli.conftest import Run, quorate_here
 
 THREE = ClusterDocument(
@@ -198,8 +201,8 @@ def test_a_replica_that_joins_says_itself_who_it_is(
             THREE,
             says(hash="later", epoch=4),
             ANY,
-            Usage,
-            "goes by another cluster file, or is of another cluster",
+            Failure,
+            "is in configuration 4, and the members that answered are in 0. They go on by themselves",
         ),
         (THREE, says("r5"), R4, Usage, "is r5 with store s4, and the file says r4 s4: correct it"),
         (THREE, says(store="other"), R4, Usage, "is r4 with store other, and the file says r4 s4: correct"),
@@ -255,6 +258,73 @@ def test_it_is_told_who_leaves_what_is_missing_and_what_is_wrong(monkeypatch: py
     assert out.endswith("Configuration 1; the cluster changes to it from the one before.\n")
 
 
+LEVEL = CatchUp(0, 0.5)
+READY = {f"r{n}": Found(f"r{n}", "http://any", True, True) for n in (1, 2)}
+
+
+def learner(**catch_up: CatchUp) -> Found:
+    return Found("r4", R4.url, True, True, catch_up=catch_up)
+
+
+@pytest.mark.parametrize(
+    ("found", "words"),
+    [
+        (learner(r1=LEVEL, r2=LEVEL), ""),
+        (learner(r1=LEVEL, r2=CatchUp(3, 1.0)), ""),
+        (learner(r1=LEVEL, r2=LEVEL, r3=CatchUp(7, None)), ""),
+        (learner(r1=LEVEL, r2=CatchUp(812, None)), "r4 is behind: it misses changes, 812 of r2"),
+        (
+            learner(r1=CatchUp(None, None), r2=CatchUp(9, 60.0)),
+            "r4 is behind: it misses changes, how much of r1 is not known, 9 of r2",
+        ),
+        (learner(r1=LEVEL), "r4 is behind: it misses changes, how much of r2 is not known"),
+        (Found("r4", R4.url, trouble="connection refused"), "r4 is not ready: connection refused"),
+    ],
+    ids=["level", "on their way", "one is down", "behind", "not known", "not asked yet", "down"],
+)
+def test_a_learner_is_unfit_for_a_vote_while_it_is_behind_those_that_are_ready(
+    found: Found, words: str
+) -> None:
+    assert unfit("r4", [*READY.values(), Found("r3", "http://any"), found]) == words
+
+
+def test_a_learner_that_is_behind_gets_a_vote_by_force_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = changed(THREE, [replace(R4, votes=0)], [])
+    done: list[ClusterDocument] = []
+    monkeypatch.setattr(member_command, "told_document", lambda _: now)
+    monkeypatch.setattr(
+        member_command, "ask_all", lambda _: [*READY.values(), learner(r1=LEVEL, r2=CatchUp(812, None))]
+    )
+    monkeypatch.setattr(member_command, "carry_out", lambda _, now, want, __: done.append(want(now)))
+    words = ("member", "votes", "r4", "1", "--cluster", "any.toml")
+    refused = quorate_here(*words)
+    assert (refused.returncode, done) == (1, [])
+    assert "r4 is behind: it misses changes, 812 of r2. Look again with" in sentence(refused.stderr)
+    forced = quorate_here(*words, "--force")
+    assert (forced.returncode, [each.votes["r4"] for each in done]) == (0, [1])
+    assert "r4 is behind: it misses changes, 812 of r2.\n" in forced.stderr
+    assert quorate_here("member", "votes", "r4", "0", "--cluster", "any.toml").returncode == 0
+
+
+def test_where_nobody_answers_that_is_said_and_no_member_is_called_unknown(tmp_path: Path) -> None:
+    """The file may be of before."""
+    file = tmp_path / "cluster.toml"
+    file.write_text('name = "c"\n[[replicas]]\nid = "r1"\nurl = "http://127.0.0.1:1"\n')
+    for words in (
+        ("member", "remove", "r4"),
+        ("member", "votes", "r4", "1"),
+        ("member", "replace", "r4", "http://127.0.0.1:1"),
+        ("member", "add", "http://127.0.0.1:1"),
+        ("choice", "remove", "queue/x"),
+        ("choice", "set", "queue/x", "Enq=0,1"),
+        ("change", str(file)),
+        ("change", "--abort"),
+    ):
+        done = quorate_here(*words, "--cluster", str(file))
+        assert done.returncode == 1
+        assert "No replica tells which configuration is in force: r1: connection refused." in done.stderr
+
+
 def test_members_are_added_and_removed(cluster: LocalCluster, joined: str, run: Run) -> None:
     """The last test here."""
     done = run("member", "add", joined, "--votes", "0")
@@ -267,6 +337,7 @@ def test_members_are_added_and_removed(cluster: LocalCluster, joined: str, run: 
         ("r4", "learner", 0),
     ]
     assert (found["r4"]["url"], found["r4"]["is_ready"]) == (joined, True)
+    until_now(lambda: told(run, "list")["members"][3]["missing"] == 0, "r4 misses nothing")
     assert told(run, "votes", "r4", "1")["epoch"] == 4
     assert told(run, "remove", "r3")["epoch"] == 6
     listed = told(run, "list")
@@ -275,6 +346,9 @@ def test_members_are_added_and_removed(cluster: LocalCluster, joined: str, run: 
     assert told(run, "remove", "r3")["epoch"] == 6, "it was done"
     assert told(run, "add", joined)["epoch"] == 6, "it was done"
     assert run("member", "list").stdout.endswith("Configuration 6. Removed: r3.\n")
+    assert told(run, "votes", "r4", "2")["epoch"] == 8
+    of_one_that_left = run("member", "list", "--cluster", cluster.urls["r3"])
+    assert of_one_that_left.stdout.endswith("Configuration 8. Removed: r3.\n")
     for words, expected in (
         (("votes", "r3", "1"), "r3 is about to leave, or has left: the members are r1, r2, r4."),
         (("add", cluster.urls["r3"]), "is r3, which was a member before"),

@@ -191,4 +191,4 @@ async def test_an_operator_whom_all_refuse_hears_it_at_once() -> None:
         recipe = Recipe(served.document, {}, None, None)
         with pytest.raises(RefusedByReplicas, match="advice on unauthorized"):
             async with asyncio.timeout(DEADLINE_S):
-                await recipe.operate(lambda at: change(at, lambda _: at), lambda _todo, _answer: None)
+                await recipe.operate(lambda at: change(at, lambda _: at))

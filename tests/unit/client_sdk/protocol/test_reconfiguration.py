@@ -74,6 +74,7 @@ class Change:
         """Both are in force, and the three replicas that block the old one hold these."""
         assert self.read(OLD) == Ask(NEW, names=False)
         self.answer(dict.fromkeys(NEW.votes, here()))
+        self.answer(AT_OLD)
         self.answer(SWAPPED)
         assert self.read(BOTH) == Tell(BOTH)
 
@@ -93,7 +94,8 @@ def here(at: ClusterDocument = OLD, **options: Any) -> Holding:
 def test_a_change_chooses_both_tells_carries_and_chooses_the_new_alone() -> None:
     operator = Change()
     assert operator.read(OLD) == Ask(NEW, names=False)
-    chosen = operator.answer({"r4": here(), "r5": here()})
+    assert operator.answer({"r4": here(), "r5": here()}) == Tell(OLD, OLD)
+    chosen = operator.answer(AT_OLD)
     assert chosen == Perform(CompareAndSet(CONFIGURATION, None, text(BOTH)))
     assert operator.answer(SWAPPED) == Look()
     assert operator.read(BOTH) == Tell(BOTH)
@@ -202,7 +204,8 @@ def test_a_change_of_others_is_brought_to_its_end_before_ones_own() -> None:
     assert operator.read(AFTER) == Tell(AFTER)
     assert operator.answer({"r1": 2}) == Tell(AFTER, BOTH)
     assert operator.answer({}) == Ask(wanted, names=False)
-    chosen = operator.answer({"r4": here(AFTER)})
+    assert operator.answer({"r4": here(AFTER)}) == Tell(AFTER, AFTER)
+    chosen = operator.answer({"r1": 2, "r4": 2})
     assert chosen == Perform(CompareAndSet(CONFIGURATION, text(AFTER), text(joint(AFTER, wanted))))
 
 
@@ -219,6 +222,7 @@ def test_a_configuration_that_the_register_does_not_take_is_refused() -> None:
     operator = Change()
     operator.read(OLD)
     operator.answer(dict.fromkeys(NEW.votes, here()))
+    operator.answer(AT_OLD)
     with pytest.raises(BadCluster, match="too large"):
         operator.answer(Failed("refused", "the value is too large", definite=True))
 
@@ -238,7 +242,7 @@ def test_a_change_that_has_begun_is_taken_back() -> None:
     assert operator.read(back) == Tell(back)
     assert operator.answer({"r2": 2}) == Tell(back, BOTH), "those that were to come are told, too"
     operator.answer({})
-    assert operator.result == (back, True)
+    assert operator.result == (back, back)
 
 
 def test_who_came_too_late_to_take_a_change_back_says_so() -> None:
@@ -248,14 +252,14 @@ def test_who_came_too_late_to_take_a_change_back_says_so() -> None:
     operator.read(AFTER)
     operator.answer({"r1": 2})
     operator.answer({})
-    assert operator.result == (AFTER, False)
+    assert operator.result == (AFTER, None)
 
 
 def test_what_has_come_to_its_end_is_not_taken_back() -> None:
     operator = Change(steps=take_back(OLD))
     assert operator.read(AFTER) == Tell(AFTER)
     operator.answer({"r1": 2})
-    assert operator.result == (AFTER, False)
+    assert operator.result == (AFTER, None)
 
 
 def test_where_the_register_was_lost_a_change_begins_with_what_replicas_are_in() -> None:
@@ -287,7 +291,8 @@ def test_what_a_replica_is_in_goes_before_what_the_register_has_lost() -> None:
     operator = Change(at=AFTER, wanted=third)
     assert operator.read(BOTH) == Tell(AFTER)
     assert operator.answer({"r4": 2}) == Ask(third, names=False)
-    chosen = operator.answer(dict.fromkeys(third.votes, holding(epoch=2)))
+    assert operator.answer(dict.fromkeys(third.votes, holding(epoch=2))) == Tell(AFTER, AFTER)
+    chosen = operator.answer(dict.fromkeys(AFTER.votes, 2))
     assert chosen == Perform(CompareAndSet(CONFIGURATION, text(BOTH), text(joint(AFTER, third))))
 
 
@@ -314,7 +319,8 @@ def test_who_wants_one_thing_more_wants_it_of_what_is_in_force_by_then() -> None
     operator = Change(steps=change(OLD, wanted))
     assert operator.read(with_other) == Tell(with_other)
     assert operator.answer({"r4": 2}) == Ask(wanted(with_other), names=False)
-    chosen = operator.answer(dict.fromkeys(with_other.votes, holding(epoch=2)))
+    operator.answer(dict.fromkeys(with_other.votes, holding(epoch=2)))
+    chosen = operator.answer(dict.fromkeys(with_other.votes, 2))
     both = joint(with_other, wanted(with_other))
     assert [each.objects for each in both.choices] == ["queue/a", "queue/b"]
     assert chosen == Perform(CompareAndSet(CONFIGURATION, text(with_other), text(both)))
@@ -351,8 +357,8 @@ def test_new_members_count_once_they_have_joined_and_all_who_stay_have_noted_the
         assert operator.answer(told) == Tell(OLD, OLD)
         assert isinstance(operator.answer(AT_OLD), Wait)
         assert operator.answer(None) == Ask(wanted, names=False)
-    chosen = operator.answer({"r1": r1, "r4": r4, "r5": replace(r5, awaits=("r2", "r3"))})
-    assert isinstance(chosen, Perform), "r2 and r3 leave"
+    operator.answer({"r1": r1, "r4": r4, "r5": replace(r5, awaits=("r2", "r3"))})
+    assert isinstance(operator.answer(AT_OLD), Perform), "r2 and r3 leave"
 
 
 def test_a_new_member_that_slept_is_told_what_is_in_force() -> None:
@@ -365,7 +371,8 @@ def test_a_new_member_that_slept_is_told_what_is_in_force() -> None:
     assert operator.answer({"r1": 2, "r4": 2, "r5": 2}) == Tell(AFTER, wanted)
     assert isinstance(operator.answer({}), Wait)
     operator.answer(None)
-    assert isinstance(operator.answer(found | {"r6": here(AFTER)}), Perform)
+    operator.answer(found | {"r6": here(AFTER)})
+    assert isinstance(operator.answer({"r1": 2, "r4": 2, "r5": 2}), Perform)
 
 
 def test_where_another_operator_was_first_nobody_is_waited_for() -> None:
@@ -373,6 +380,19 @@ def test_where_another_operator_was_first_nobody_is_waited_for() -> None:
     operator.read(OLD)
     assert operator.answer({"r1": here(AFTER), "r4": here(AFTER)}) == Tell(OLD, OLD)
     assert isinstance(operator.answer({"r2": 2, "r3": 0}), Perform)
+
+
+def test_nothing_is_begun_while_too_few_answer_who_could_end_it() -> None:
+    """An item may be at r2 alone: until it answers, nothing could be copied, and all would wait for quorums of both."""
+    old = replace(OLD, choices=(ChoiceRule("queue/*", {"Enq/Ok": (0, 1), "Deq/Ok": (3, 1)}),))
+    operator = Change(old, OLD)
+    operator.read(old)
+    told = dict.fromkeys(("r1", "r3"), here(old))
+    assert operator.answer(told) == Tell(old, old)
+    assert isinstance(operator.answer({"r1": 0, "r3": 0}), Wait)
+    operator.answer(None)
+    operator.answer(told)
+    assert isinstance(operator.answer(AT_OLD), Perform)
 
 
 def test_one_of_another_cluster_says_nothing_of_this_one() -> None:
@@ -405,7 +425,43 @@ def test_a_change_that_others_begin_after_the_one_that_is_taken_back_goes_on() -
     operator.answer(NOT_SWAPPED)
     later = joint(AFTER, document_of("r1", "r4", "r6"))
     operator.read(later)
-    assert operator.result == (later, False)
+    assert operator.result == (later, None)
+
+
+@pytest.mark.parametrize("swapped", [SWAPPED, Failed("unknown", "no answer", definite=False)])
+def test_a_change_was_taken_back_though_others_began_one_at_once(swapped: Done | Failed) -> None:
+    operator = Change(steps=take_back(OLD))
+    operator.read(BOTH)
+    operator.answer(swapped)
+    back = taken_back(BOTH)
+    later = joint(back, document_of("r1", "r2"))
+    operator.read(later)
+    assert operator.result == (later, back)
+
+
+def test_it_was_taken_back_though_all_is_over_that_others_began_after_it() -> None:
+    operator = Change(steps=take_back(OLD))
+    operator.read(BOTH)
+    operator.answer(SWAPPED)
+    back = taken_back(BOTH)
+    later = settled(joint(back, document_of("r1", "r2")))
+    operator.read(later)
+    operator.answer({"r1": 4})
+    operator.answer({})
+    assert operator.result == (later, back)
+
+
+def test_nobody_is_waited_for_where_another_operator_has_taken_the_change_back() -> None:
+    operator = Change()
+    operator.begin()
+    chosen = operator.answer({"r1": 2})
+    assert chosen == Perform(CompareAndSet(CONFIGURATION, text(BOTH), text(AFTER)))
+    operator.answer(NOT_SWAPPED)
+    back = taken_back(BOTH)
+    assert operator.read(back) == Tell(back)
+    operator.answer({"r1": 2})
+    with pytest.raises(BadCluster, match="another operator has taken the change back"):
+        operator.answer({})
 
 
 def test_a_change_that_came_to_its_end_and_was_undone_by_another_operator_was_not_taken_back() -> None:
@@ -428,7 +484,8 @@ def test_a_change_does_not_wait_for_one_that_is_dead() -> None:
     operator = Change(steps=change(OLD, lambda _: OF_FOUR, {"r3"}))
     both = joint(OLD, OF_FOUR, ["r3"])
     assert operator.read(OLD) == Ask(OF_FOUR, names=False)
-    chosen = operator.answer(dict.fromkeys(OF_FOUR.votes, here()))
+    operator.answer(dict.fromkeys(OF_FOUR.votes, here()))
+    chosen = operator.answer({"r1": 0, "r2": 0})
     assert chosen == Perform(CompareAndSet(CONFIGURATION, None, text(both)))
     operator.answer(SWAPPED)
     assert operator.read(both) == Tell(both)

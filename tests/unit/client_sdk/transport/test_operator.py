@@ -1,6 +1,7 @@
 """An operator carries out the steps of a change: it tells and asks all members at once, and goes on without those that are silent."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import ExitStack
 from functools import partial
@@ -16,9 +17,10 @@ from msgspec.structs import replace
 from quorate.api_specs.cluster import ChoiceRule, ClusterDocument, ReplicaInfo, from_json
 from quorate.client_sdk.errors import RefusedByReplicas
 from quorate.client_sdk.protocol.configurations import joint, settled
-from quorate.client_sdk.protocol.core.values import Done
+from quorate.client_sdk.protocol.core.values import Carry, Done
 from quorate.client_sdk.protocol.reconfiguration import (
     Ask,
+    CarryAll,
     Holding,
     Perform,
     Steps,
@@ -29,7 +31,7 @@ from quorate.client_sdk.protocol.reconfiguration import (
 )
 from quorate.client_sdk.transport import operator
 from quorate.client_sdk.transport.driver import Driver
-from quorate.client_sdk.transport.operator import Operator
+from quorate.client_sdk.transport.operator import Operator, Pace
 from tests.support.in_process import in_process
 from tests.unit.client_sdk.loopback import (
     Handler,
@@ -59,11 +61,10 @@ class Cluster:
         self.driver = Driver(
             self.document, transport=self.transport, site="test", seed=0, machine=self.machine
         )
-        self.heard: list[tuple[Todo, Any]] = []
 
     def operator(self, **options: Any) -> Operator:
-        """One that is heard."""
-        return Operator(self.driver, token=TOKEN, hear=lambda *done: self.heard.append(done), **options)
+        """One who may change the configuration."""
+        return Operator(self.driver, token=TOKEN, **options)
 
     async def answer(self, todo: Todo) -> Any:
         """What comes of that step."""
@@ -228,7 +229,6 @@ async def test_a_token_that_does_not_allow_it_is_told(
     with pytest.raises(RefusedByReplicas, match="r1: advice on ") as caught:
         await cluster.answer(step(cluster.both))
     assert caught.value.definite
-    assert cluster.heard == []
     cluster.servers["r2"].handler = always(page())
     assert list(await cluster.answer(step(cluster.both))) == ["r2"], "its list of tokens was read earlier"
 
@@ -319,16 +319,16 @@ async def test_a_member_whose_release_knows_of_no_changes_is_named_before_anythi
     assert {asked.line.split()[0] for server in cluster.servers.values() for asked in server.asked} == {"GET"}
 
 
-async def test_steps_are_done_to_their_result_and_each_is_told(cluster: Cluster) -> None:
+async def test_steps_are_done_to_their_result(cluster: Cluster) -> None:
     for server in cluster.servers.values():
         server.handler = always(page())
     todos: list[Todo] = [Perform(asking("r1", "r2")), Tell(cluster.both), Ask(cluster.both), Wait(0.0)]
     answers: list[Any] = []
 
     def steps() -> Steps:
-        for number, todo in enumerate(todos):
-            answers.append((yield todo))
-            assert len(cluster.heard) == number + 1, "it is told before the next step"
+        for todo in todos:
+            answer = yield todo
+            answers.append(answer)
         return cluster.both
 
     one = cluster.operator()
@@ -336,8 +336,24 @@ async def test_steps_are_done_to_their_result_and_each_is_told(cluster: Cluster)
     await one.aclose()
     assert isinstance(answers[0], Done)
     assert answers[1:] == [dict.fromkeys(cluster.servers, 1), dict.fromkeys(cluster.servers, EMPTY), None]
-    assert cluster.heard == list(zip(todos, answers, strict=True))
     assert [name for name, _ in cluster.transport.batches] == ["r1", "r2"]
+
+
+def test_places_are_so_far_apart_and_lateness_is_not_made_up_for() -> None:
+    pace = Pace(4)
+    assert [pace.wait_s(10.0) for _ in range(3)] == [0.0, 0.25, 0.5]
+    assert pace.wait_s(10.5) == 0.25
+    assert [pace.wait_s(60.0) for _ in range(2)] == [0.0, 0.25]
+    hurried = Pace(None)
+    assert [hurried.wait_s(now_s) for now_s in (10.0, 10.0, 60.0)] == [0.0] * 3
+
+
+async def test_objects_are_carried_at_the_pace_that_was_asked_for(cluster: Cluster) -> None:
+    one = cluster.operator(rate=20)
+    began_s = time.monotonic()
+    await one.run(only(CarryAll(tuple(Carry(f"queue/{name}") for name in "abcde"))))
+    await one.aclose()
+    assert time.monotonic() - began_s >= 4 / 20, "the first one at once"
 
 
 async def test_what_steps_raise_reaches_the_caller(cluster: Cluster) -> None:
