@@ -163,11 +163,20 @@ class ClusterDocument(Struct, frozen=True, forbid_unknown_fields=True, dict=True
 
     @cached_property
     def survivors(self) -> frozenset[str]:
-        """Where some members of the configuration before were declared dead, all others of it that have votes; else empty."""
+        """Where some members of the configuration before were declared dead, all others of it that have votes, or stand in a quorum system; else
+        empty."""
         if self.former is None or not self.declared_dead:
             return frozenset()
-        voters = {name for name, votes in self.former.own_votes.items() if votes}
-        return frozenset(voters.difference(self.declared_dead))
+        return self.former.voters.difference(self.declared_dead)
+
+    @cached_property
+    def voters(self) -> frozenset[str]:
+        """The members of this configuration alone that have votes, or stand in a quorum system of some rule."""
+        rules = (*self.choices, ChoiceRule("*"))
+        choices = (
+            self.choice_by(rule, adt) for rule in rules for adt in filter(rule.covers, self.specifications)
+        )
+        return frozenset(name for choice in choices for name in choice.voters)
 
     @property
     def number(self) -> int:

@@ -109,6 +109,11 @@ class QuorumChoice:
         return self.consistency == "eventual"
 
     @property
+    def voters(self) -> frozenset[str]:
+        """The replicas that stand in a quorum."""
+        return frozenset(name for name, votes in self.votes.items() if votes)
+
+    @property
     def anyone(self) -> Quorum:
         """Any replica with a vote."""
         return VoteCount(self.votes, 1)

@@ -68,6 +68,19 @@ class SystemChoice(QuorumChoice):
         """See QuorumChoice."""
         return SystemQuorum(self.assignment.finals[event_class])
 
+    @property
+    def voters(self) -> frozenset[str]:
+        """See QuorumChoice. Not those who are read only because any replica is."""
+        kinds, assignment = self.specification.kinds, self.assignment
+        initials = (
+            system
+            for name, system in assignment.initials.items()
+            if not is_dropped(kinds[name], self.consistency)
+        )
+        return frozenset(
+            name for system in (*initials, *assignment.finals.values()) for name in replicas_of(system)
+        )
+
     def _most(self, names: Iterable[EventClass]) -> tuple[Quorum, Quorum]:
         """See QuorumChoice."""
         initials, finals = self.assignment.initials, self.assignment.finals

@@ -209,3 +209,21 @@ def test_a_change_under_way_goes_on_without_the_dead() -> None:
     later = without(both, ["r3"])
     assert (later.number, later.former, later.declared_dead) == (2, OLD, ("r3",))
     assert without(later, ["r3"]).declared_dead == ("r3",)
+
+
+def test_whoever_stands_in_a_quorum_system_stands_in_for_the_dead_whatever_its_votes() -> None:
+    """It may have stored an enqueue alone, and goes on doing so until it has left."""
+    learner = replace(OLD.replicas[1], votes=0)
+    anyone = ChoiceRule("queue/*", finals={"Enq": "r1 + r2 + r3"})
+    old = checked(replace(OLD, replicas=(OLD.replicas[0], learner, OLD.replicas[2]), choices=(anyone,)))
+    both = joint(old, document("r1", "r4"), ["r3"])
+    assert both.survivors == {"r1", "r2"}
+    assert not is_over(both, {"r1"})
+    assert not both.choice_of("queue/q").initial_of("Deq").is_met_by({"r1", "r4"})
+
+
+def test_who_is_read_only_because_any_replica_is_stands_in_for_nobody() -> None:
+    learner = replace(OLD.replicas[1], votes=0)
+    weak = ChoiceRule("register/*", reads="r1*r3", consistency="eventual")
+    old = checked(replace(OLD, replicas=(OLD.replicas[0], learner, OLD.replicas[2]), choices=(weak,)))
+    assert joint(old, document("r1", "r4"), ["r3"]).survivors == {"r1"}
