@@ -139,12 +139,17 @@ def change(
 
 def take_back(at: ClusterDocument) -> Generator[Todo, Any, tuple[ClusterDocument, ClusterDocument | None]]:
     """End the change under way, if there is one, with the configuration that was in force before. Returns what is in force then, and the configuration
-    that took a change back: None where there was none, or it has come to its end instead."""
+    that took a change back: None where there was none, or it has come to its end instead. Raises BadCluster where others stand in for
+    members that were declared dead: what they hold need not be a quorum of the configuration before, and the dead would be members again."""
     chosen, back = (yield from _latest(at)), None
     number = chosen.document.number
     while (
         at := chosen.document
     ).former is not None and at.number == number:  # Not one that others begin after it.
+        if at.declared_dead and not is_served(at.former, at.survivors):
+            raise BadCluster(
+                f"the change cannot be taken back, since {', '.join(at.declared_dead)} was declared dead: repeat it, so that it comes to its end"
+            )
         before = taken_back(at)
         is_first, chosen = yield from _choose(chosen, before)
         back = before if is_first or _passed(chosen.document, before) else None

@@ -511,3 +511,19 @@ def test_whoever_goes_on_with_a_change_need_not_say_again_who_is_dead() -> None:
     operator = Change(at=both, wanted=OF_FOUR)
     assert operator.read(both) == Tell(both)
     assert operator.answer({"r1": 1, "r2": 1}) == Ask(both)
+
+
+def test_where_others_stand_in_for_the_dead_a_change_is_not_taken_back() -> None:
+    """What they hold is no quorum of the configuration before, and the dead might come back with it."""
+    written = (ChoiceRule("register/*", {"Write/Ok": (0, 3), "Cas/Ok": (1, 3)}),)
+    both = joint(document_of("r1", "r2", "r3", choices=written), OF_FOUR, ["r3"])
+    operator = Change(at=both, steps=take_back(both))
+    with pytest.raises(BadCluster, match="cannot be taken back, since r3 was declared dead: repeat it"):
+        operator.read(both)
+
+
+def test_where_a_quorum_can_be_had_without_the_dead_a_change_is_taken_back() -> None:
+    both = joint(OLD, OF_FOUR, ["r3"])
+    operator = Change(at=both, steps=take_back(both))
+    back = taken_back(both)
+    assert operator.read(both) == Perform(CompareAndSet(CONFIGURATION, text(both), text(back)))
