@@ -30,7 +30,7 @@ from ..failure import Failure, PartlyDone, Usage
 from ..options import ClusterOption
 from ..output import AsJson, answer, console_for_people, reported, say
 from .document import DEFAULT_NAME, read_document, url_of
-from .probe import NoAnswer, get
+from .probe import NoAnswer, WrongToken, get
 from .status import ask_all, told_document
 
 DEADLINE_S: Final = 900.0
@@ -260,15 +260,34 @@ def _check(now: ClusterDocument, wanted: ClusterDocument, dead: Collection[str] 
     if now.former is None and not is_like(now, wanted):
         joint(now, wanted, dead)  # Raises BadCluster where it cannot follow.
     for id in dead:
+        _check_leaves(id, now, wanted)
         _check_off(id, now)
 
 
+def _check_leaves(id: str, now: ClusterDocument, wanted: ClusterDocument) -> None:
+    """Raises Usage unless the change removes the member that is declared dead, or it has left already."""
+    if id not in now.votes and id not in now.former_members:
+        raise Usage(f"{id} cannot be declared dead: the members are {', '.join(now.own_votes)}.")
+    if id in wanted.own_votes:
+        raise Usage(
+            f"{id} would still be a member: declare it dead in the change that removes or replaces it."
+        )
+    if now.former is not None and id in now.own_votes:
+        raise Usage(
+            f"A change is under way that keeps {id}, and may wait for it without end: take that back with `quorate change --abort`, then repeat this."
+        )
+
+
 def _check_off(id: str, now: ClusterDocument) -> None:
-    """Raises Usage where the replica answers."""
+    """Raises Usage where the replica answers, or something at its URL refuses the token: then nobody can tell."""
     if id not in now.urls:
         return
     try:
         told = get(now.urls[id], "/v1/status", read_token())
+    except WrongToken as refused:
+        raise Usage(
+            f"{now.urls[id]} answers ({refused}), so that {id} may not be off: give a token that it accepts, or stop what runs there."
+        ) from None
     except NoAnswer:
         return
     if isinstance(told, dict) and told.get("replica") == id:

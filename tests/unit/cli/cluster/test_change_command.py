@@ -3,7 +3,9 @@
 import json
 import signal
 import subprocess
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -13,6 +15,7 @@ from quorate.api_specs.cluster import ChoiceRule, ClusterDocument, ReplicaInfo, 
 from quorate.api_specs.configuration import with_members
 from quorate.cli.cluster.change_command import Shift, shifts_between
 from quorate.cli.cluster.change_command import _check as check
+from quorate.cli.cluster.change_command import _check_off as check_off
 from quorate.cli.cluster.change_command import _told_of_end as told_of_end
 from quorate.cli.cluster.choice_command import with_rule
 from quorate.cli.cluster.document import read_document
@@ -84,6 +87,12 @@ def test_who_repeats_a_change_that_was_cut_off_goes_on_and_it_can_be_taken_back(
     assert run(running, "queue", "jobs", "enqueue", "1")[0] == 0
     code, _, err = run(running, "choice", "set", "queue/other", "Enq=0,2", "--deadline", "2")
     assert (code, "It is another operator's change, which is finished first." in err) == (3, True), err
+    for id, expected in (
+        ("r3", "A change is under way that keeps r3, and may wait for it without end"),
+        ("r9", "r9 cannot be declared dead: the members are r1, r2, r3"),
+    ):
+        code, _, err = run(running, "member", "remove", "r3", "--declare-dead", id)
+        assert (code, expected in " ".join(err.split())) == (2, True), err
     code, out, err = run(running, "change", "--abort")
     assert (code, out) == (0, "Configuration 4 is in force, with the quorums of before the change."), err
     code, _, err = run(running, *words)
@@ -110,11 +119,17 @@ def test_what_cannot_change_is_told_before_anything_is_done(running: LocalCluste
         new.write_text(text.replace(replaced, by))
         code, _, err = run(running, "change", str(new))
         assert (code, expected in " ".join(err.split())) == (2, True), err
+    new.write_text(text)
     wrong: tuple[tuple[tuple[str, ...], str], ...] = (
         (("change",), "Name the cluster file as it is to be"),
         (("change", str(new), "--abort"), "Name the cluster file as it is to be"),
         (("change", "--abort", "--dry-run"), "--abort with --dry-run: leave one of them out"),
         (("change", "--abort", "--declare-dead", "r3"), "--abort with --declare-dead: leave one of them out"),
+        (
+            ("change", str(new), "--declare-dead", "r9"),
+            "r9 cannot be declared dead: the members are r1, r2, r3",
+        ),
+        (("change", str(new), "--declare-dead", "r3"), "r3 would still be a member: declare it dead in the"),
         (("choice", "set", "queue/jobs", "Enq=0"), "write CLASS=INITIAL,FINAL with two whole numbers"),
         (("choice", "set", "queue/jobs", "Take=0,1"), "a queue has no 'Take': use Enq/Ok, Deq/Ok"),
         (("choice", "set", "jobs", "Enq=0,1"), "'jobs' must start with one of queue, register, dictionary"),
@@ -176,6 +191,27 @@ def test_a_token_needs_the_scopes_admin_and_write(tmp_path: Path, monkeypatch: p
         assert (refused.returncode, "scope admin is needed" in refused.stderr) == (1, True), refused.stderr
         done = quorate(*change, QUORATE_TOKEN=tokens["ops"])
         assert done.returncode == 0, done.stderr
+
+
+class _Refuses(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        self.send_response(401)
+        self.end_headers()
+        self.wfile.write(b'{"detail": "this token is not known"}')
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+def test_whoever_refuses_the_token_may_not_be_off() -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Refuses) as server:
+        Thread(target=server.serve_forever).start()
+        try:
+            there = ReplicaInfo("r1", f"http://127.0.0.1:{server.server_port}")
+            with pytest.raises(Usage, match=r"this token is not known.*so that r1 may not be off"):
+                check_off("r1", replace(THREE, replicas=(there, *THREE.replicas[1:])))
+        finally:
+            server.shutdown()
 
 
 def test_a_rule_takes_the_place_of_its_own_or_stands_before_the_wider_ones() -> None:
