@@ -39,7 +39,8 @@ def classes_held(document: ClusterDocument, voting: Collection[str]) -> Iterator
         for name in choice.classes:
             needed = _outboxes(document, rule, choice, name) or needed_by(choice, name)
             before = choice_before(document, rule, adt)
-            needed = (*needed, *(() if before is None else needed_by(before, name)))
+            if before is not None and not (document.survivors and document.survivors.issubset(voting)):
+                needed = (*needed, *needed_by(before, name))
             lacking = [quorum for quorum in needed if not quorum.is_met_by(voting)]
             lacks = max((_lack(quorum, voting) for quorum in lacking), default=(0, ""))[1]
             yield ClassHeld(place, rule.objects, adt, name, not lacking, lacks)

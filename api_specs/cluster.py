@@ -413,8 +413,12 @@ def _check_dead(document: ClusterDocument) -> None:
         raise BadCluster(
             f"{', '.join(kept)} is declared dead, and would still be a member: remove or replace it in the same change"
         )
-    if not document.survivors:
-        raise BadCluster("no member with a vote is left that is not declared dead: restore a backup instead")
+    votes = document.former.own_votes
+    left = sum(each for name, each in votes.items() if name not in dead)
+    if 2 * left <= sum(votes.values()):
+        raise BadCluster(
+            f"without {', '.join(dead)}, {left} of {sum(votes.values())} votes are left, and a majority is needed: restore a backup, or use `quorate replace`"
+        )
 
 
 def _check_clock(clock: ClockSettings) -> None:

@@ -6,12 +6,14 @@ the object is needed, and nothing of it is in the object's summary. Must not kno
 """
 
 from collections.abc import Collection, Generator, Mapping
+from collections.abc import Set as AbstractSet
 from typing import Final
 
 from ....adts.log import Entry
 from ....adts.specification import Kind
 from ....api_specs.messages import Held, Proposal, Reserve
 from ....quorums.choices.choice import QuorumChoice
+from ....quorums.systems.tally import VoteCount
 from ....timestamps.timestamp import ZERO, Timestamp
 from ..core.log_cache import LogCache
 from ..core.rounds import Event, Expired, Gathering, Reconfigured, Task
@@ -65,11 +67,20 @@ def agree(
 
 
 def may_be_agreed(expired: Expired, choice: QuorumChoice) -> bool:
-    """Whether an initial quorum may hold the entries of an operation that has come no further. Then a repeat may be done at their timestamps,
-    before all that was done meanwhile: it is not certain that the operation took no effect. Nor where all but one may: a new store in place of that one
-    takes from them what all of them hold."""
-    is_all_but_one = len(expired.reached) + 1 >= len(choice.votes) > 1
-    return is_all_but_one or choice.initial_of_kind(Kind.DECIDE).is_met_by(expired.reached)
+    """Whether all whom a repeat asks may hold the entries of an operation that has come no further. Then the repeat may be done at their timestamps,
+    before all that was done meanwhile: it is not certain that the operation took no effect. While the cluster changes, a repeat goes by what the old
+    members hold, and after it by the new."""
+    return any(_may_be_all(side, expired.reached & side.votes.keys()) for side in choice.sides)
+
+
+def _may_be_all(side: QuorumChoice, reached: AbstractSet[str]) -> bool:
+    """Whether these may be all that a repeat asks: an initial quorum; a majority, which stands in for one where others are declared dead; or all but one, in
+    whose place a new store takes what all of them hold."""
+    is_all_but_one = len(reached) + 1 >= len(side.votes) > 1
+    majority = VoteCount(side.votes, side.total // 2 + 1)
+    return (
+        is_all_but_one or majority.is_met_by(reached) or side.initial_of_kind(Kind.DECIDE).is_met_by(reached)
+    )
 
 
 def ask(

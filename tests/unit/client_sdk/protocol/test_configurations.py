@@ -1,6 +1,6 @@
 """A change of configuration: its steps, and when the old one is over."""
 
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 import pytest
@@ -179,9 +179,13 @@ def test_those_declared_dead_are_of_the_change_alone() -> None:
     assert "dead" not in msgspec.to_builtins(joint(OLD, NEW))
 
 
+HEAVY: Final = replace(OLD.replicas[0], votes=2)
+"""With a majority of its own beside a learner and one that is dead."""
+
+
 def test_a_learner_stands_in_for_nobody() -> None:
     learner = replace(OLD.replicas[1], votes=0)
-    old = checked(replace(OLD, replicas=(OLD.replicas[0], learner, OLD.replicas[2])))
+    old = checked(replace(OLD, replicas=(HEAVY, learner, OLD.replicas[2])))
     assert joint(old, document("r1", "r4"), ["r3"]).survivors == {"r1"}
 
 
@@ -197,9 +201,9 @@ def test_who_cannot_be_declared_dead_is_named(dead: list[str], words: str) -> No
         joint(OLD, OF_FOUR, dead)
 
 
-def test_somebody_is_left_who_is_not_dead() -> None:
-    with pytest.raises(BadCluster, match="no member with a vote is left"):
-        joint(OLD, document("r4"), ["r1", "r2", "r3"])
+def test_a_majority_is_left_that_is_not_dead() -> None:
+    with pytest.raises(BadCluster, match="without r1, r2, 1 of 3 votes are left, and a majority is needed"):
+        joint(OLD, document("r3"), ["r1", "r2"])
     with pytest.raises(BadCluster, match="while the cluster changes, and never else"):
         checked(replace(OLD, dead=("r3",)))
 
@@ -209,13 +213,15 @@ def test_a_change_under_way_goes_on_without_the_dead() -> None:
     later = without(both, ["r3"])
     assert (later.number, later.former, later.declared_dead) == (2, OLD, ("r3",))
     assert without(later, ["r3"]).declared_dead == ("r3",)
+    five = joint(document("r1", "r2", "r3", "r4", "r5"), document("r1", "r2", "r3"), ["r4"])
+    assert without(five, ["r5"]).declared_dead == ("r4", "r5")
 
 
 def test_whoever_stands_in_a_quorum_system_stands_in_for_the_dead_whatever_its_votes() -> None:
     """It may have stored an enqueue alone, and goes on doing so until it has left."""
     learner = replace(OLD.replicas[1], votes=0)
     anyone = ChoiceRule("queue/*", finals={"Enq": "r1 + r2 + r3"})
-    old = checked(replace(OLD, replicas=(OLD.replicas[0], learner, OLD.replicas[2]), choices=(anyone,)))
+    old = checked(replace(OLD, replicas=(HEAVY, learner, OLD.replicas[2]), choices=(anyone,)))
     both = joint(old, document("r1", "r4"), ["r3"])
     assert both.survivors == {"r1", "r2"}
     assert not is_over(both, {"r1"})
@@ -225,5 +231,5 @@ def test_whoever_stands_in_a_quorum_system_stands_in_for_the_dead_whatever_its_v
 def test_who_is_read_only_because_any_replica_is_stands_in_for_nobody() -> None:
     learner = replace(OLD.replicas[1], votes=0)
     weak = ChoiceRule("register/*", reads="r1*r3", consistency="eventual")
-    old = checked(replace(OLD, replicas=(OLD.replicas[0], learner, OLD.replicas[2]), choices=(weak,)))
+    old = checked(replace(OLD, replicas=(HEAVY, learner, OLD.replicas[2]), choices=(weak,)))
     assert joint(old, document("r1", "r4"), ["r3"]).survivors == {"r1"}

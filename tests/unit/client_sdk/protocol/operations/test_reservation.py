@@ -6,7 +6,9 @@ import pytest
 from msgspec.structs import replace
 
 from quorate.adts.log import Entry
+from quorate.adts.types.catalogue import kept_type
 from quorate.api_specs.messages import Held, Proposal, Reserve, Reserved
+from quorate.client_sdk.protocol.core.rounds import Expired
 from quorate.client_sdk.protocol.core.values import Unanswered
 from quorate.client_sdk.protocol.operations.reservation import (
     BACKOFF_S,
@@ -14,8 +16,11 @@ from quorate.client_sdk.protocol.operations.reservation import (
     agree,
     agreed_in,
     is_refused,
+    may_be_agreed,
     proposal_from,
 )
+from quorate.quorums.choices.choice import QuorumChoice
+from quorate.quorums.choices.joint_choice import JointChoice
 from quorate.timestamps.timestamp import ZERO, Timestamp
 from tests.unit.client_sdk.protocol.stage import REPLICAS, Stage, at
 
@@ -142,3 +147,40 @@ def test_after_a_refusal_in_either_round_it_tries_again_above_all_that_was_promi
     assert [(each.accept, each.ballot > promised, each.proposals) for each in again] == [
         (False, True, (Proposal(KEY, OURS),))
     ] * len(REPLICAS)
+
+
+def of(members: int, first: int = 1, **classes: tuple[int, int]) -> QuorumChoice:
+    votes = {f"r{number}": 1 for number in range(first, first + members)}
+    return QuorumChoice(kept_type("queue"), votes, {f"{name}/Ok": sizes for name, sizes in classes.items()})
+
+
+EAGER = of(5, Enq=(0, 1), Deq=(5, 1))
+
+
+@pytest.mark.parametrize(
+    ("choice", "reached", "expected"),
+    [
+        (of(3), {"r1"}, False),
+        (of(3), {"r1", "r2"}, True),
+        (of(5, Deq=(2, 4)), {"r1", "r2"}, True),
+        (EAGER, {"r1", "r2"}, False),
+        (EAGER, {"r1", "r2", "r3"}, True),
+        (JointChoice(of(3), of(3, first=4)), {"r1", "r4"}, False),
+        (JointChoice(of(3), of(3, first=4)), {"r1", "r2"}, True),
+        (JointChoice(of(3), of(3, first=4)), {"r5", "r6"}, True),
+    ],
+    ids=[
+        "a minority",
+        "a majority",
+        "an initial quorum",
+        "too few to stand in for others",
+        "a majority, where the others may be declared dead",
+        "a minority of either side",
+        "a majority of the old members, by whom a repeat goes",
+        "a majority of the new ones, by whom it goes later",
+    ],
+)
+def test_whoever_may_be_all_that_a_repeat_asks_may_have_agreed(
+    choice: QuorumChoice, reached: set[str], expected: bool
+) -> None:
+    assert may_be_agreed(Expired("no answer in time", {}, reached=reached), choice) is expected
