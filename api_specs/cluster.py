@@ -8,7 +8,7 @@ import hashlib
 import math
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from fnmatch import fnmatchcase
 from functools import cached_property, lru_cache
 from typing import Any, Final, NamedTuple, get_args
@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType, field
+from msgspec.structs import replace
 
 from ..adts.specification import Specification
 from ..adts.types.catalogue import CONFIGURATION, SPECIFICATIONS, TYPE_PATTERN, adt_of, kept_type, known_types
@@ -24,6 +25,7 @@ from ..adts.types.semiqueue import Semiqueue
 from ..quorums.choices.choice import BadChoice, Consistency, Ordering, QuorumChoice
 from ..quorums.choices.joint_choice import JointChoice
 from ..quorums.choices.system_choice import choice_of_events, choice_of_pair
+from ..quorums.systems.tally import Quorum
 from .limits import REPLICAS_MAX, VOTES_MAX, Limits
 from .outboxes import Outbox, outbox_named
 from .patterns import covers, is_met
@@ -31,6 +33,12 @@ from .patterns import covers, is_met
 CHOICES_MAX: Final = 1000
 TYPES_MAX: Final = 100
 EPOCH_MAX: Final = 1_000_000_000
+STANDING_MAX: Final = 20
+"""Rules with a fallback."""
+AFTER_S: Final = 10.0
+AFTER_S_MIN: Final = 2.0
+"""As often as replicas look who is live."""
+AFTER_S_MAX: Final = 86_400.0
 _ID_CHARS_MAX: Final = 16
 _TYPE: Final = re.compile(TYPE_PATTERN)
 _CODE: Final = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*", re.ASCII)
@@ -68,6 +76,59 @@ class ReplicaInfo(Struct, frozen=True, forbid_unknown_fields=True):
     store: str = ""
 
 
+class Fallback(Struct, frozen=True, forbid_unknown_fields=True):
+    """The second choice of a standing rule, and the condition on live members under which it is in force.
+
+    Quorums are adjusted as members fail and come back (Herlihy, "Dynamic Quorum Adjustment for Partitioned Data", ACM TODS 12(2), 1987);
+    with majorities of those that are left it is dynamic voting (Jajodia and Mutchler, ACM TODS 15(2), 1990). Words of quorums as in
+    `ChoiceRule`. Exactly one of `down` and `live_below` is given.
+    """
+
+    classes: dict[str, tuple[int, int]] = field(default_factory=dict)
+    down: tuple[str, ...] = ()
+    """In force while each of these members is down."""
+    live_below: int = 0
+    """In force while fewer members than that are live."""
+    after_s: float = AFTER_S
+    """How long the condition must hold, or not hold, before the cluster switches."""
+    reads: str = ""
+    writes: str = ""
+    initials: dict[str, str] = field(default_factory=dict)
+    finals: dict[str, str] = field(default_factory=dict)
+
+    def holds(self, members: Collection[str], live: Collection[str]) -> bool:
+        """Whether the condition holds where these of the members are live."""
+        if self.down:
+            return not any(name in live for name in self.down)
+        return sum(name in live for name in members) < self.live_below
+
+    @property
+    def condition(self) -> str:
+        """In words, behind "while"."""
+        if self.down:
+            return f"{' and '.join(self.down)} {'is' if len(self.down) == 1 else 'are'} down"
+        return f"fewer than {self.live_below} members are live"
+
+    def problem(self, votes: Mapping[str, int]) -> str | None:
+        """Why it cannot be a rule's where these are the votes of members; None where it can."""
+        if bool(self.down) == (self.live_below != 0):
+            return 'give either down = ["r4"] or live_below = 4'
+        if unknown := [name for name in self.down if name not in votes]:
+            return (
+                f"down names {', '.join(unknown)}, which is no member: name members, or remove the fallback"
+            )
+        if len(set(self.down)) < len(self.down):
+            return "down names a member twice"
+        if self.live_below and not 2 <= self.live_below <= len(votes):
+            return f"live_below is {self.live_below}: use 2 to {len(votes)}, the number of members"
+        heaviest = sorted(votes.values(), reverse=True)[: max(0, self.live_below - 1)]
+        if self.live_below and 2 * sum(heaviest) <= sum(votes.values()):
+            return f"live_below is {self.live_below}: fewer members than that hold no majority of votes, and without one nobody can switch"
+        if not AFTER_S_MIN <= self.after_s <= AFTER_S_MAX:
+            return f"after_s is {self.after_s:g}: use {AFTER_S_MIN:g} to {AFTER_S_MAX:g} seconds"
+        return None
+
+
 class ChoiceRule(Struct, frozen=True, forbid_unknown_fields=True):
     """The quorum choice of all objects whose names match `objects` (shell-style, as `queue/fast-*`).
 
@@ -96,6 +157,24 @@ class ChoiceRule(Struct, frozen=True, forbid_unknown_fields=True):
     exact_empty: bool | UnsetType = UNSET
     """Whether a dequeue of a queue with outboxes is told "empty" only if nothing waits in these either, which all replicas must say. Left out of the
     JSON form where it is not given."""
+    fallback: Fallback | UnsetType = UNSET
+    """A second choice; with it the rule is a standing rule. Left out of the JSON form where it is not given."""
+    fallen_back: bool | UnsetType = UNSET
+    """True while the fallback is in force, else left out. The cluster writes it, as part of the configuration in force."""
+
+    @property
+    def has_fallen_back(self) -> bool:
+        """`fallen_back`, False where it is left out."""
+        return self.fallen_back is True
+
+    @property
+    def standing(self) -> Fallback | None:
+        """`fallback`, None where it is left out."""
+        return None if self.fallback is UNSET else self.fallback
+
+    def in_state(self, has_fallen_back: bool) -> "ChoiceRule":
+        """The rule with its fallback in force, or its first choice."""
+        return replace(self, fallen_back=True if has_fallen_back else UNSET)
 
     @property
     def promises(self) -> Consistency:
@@ -276,18 +355,61 @@ class ClusterDocument(Struct, frozen=True, forbid_unknown_fields=True, dict=True
         return JointChoice(self.former.choice_of(object_name), choice, self.survivors)
 
     def choice_by(self, rule: ChoiceRule, adt: str) -> QuorumChoice:
-        """The quorum choice that a rule gives to objects of a data type."""
+        """The quorum choice that a rule gives to objects of a data type: its fallback where that is in force."""
         if adt not in self.specifications:
             raise BadChoice(
                 f"the cluster has no data type {adt!r}: the document's [types] name those of one's own"
             )
+        fallback = rule.standing if rule.has_fallen_back else None
+        given = rule if fallback is None else fallback
         words = _Words(
-            tuple(rule.classes.items()),
-            (rule.reads, rule.writes),
-            tuple(rule.initials.items()),
-            tuple(rule.finals.items()),
+            tuple(given.classes.items()),
+            (given.reads, given.writes),
+            tuple(given.initials.items()),
+            tuple(given.finals.items()),
         )
         return _cached_choice(adt, tuple(self.own_votes.items()), words, rule.ordering, rule.promises)
+
+    @cached_property
+    def standing_rules(self) -> tuple[ChoiceRule, ...]:
+        """The rules that have a fallback."""
+        return tuple(rule for rule in self.choices if rule.standing is not None)
+
+    def asked_quorums(self) -> Iterator[tuple[ChoiceRule, Quorum]]:
+        """All quorums that somebody has to ask, of each rule and data type."""
+        for rule in (*self.choices, ChoiceRule("*")):
+            for adt in filter(rule.covers, self.specifications):
+                yield from ((rule, quorum) for quorum in self.choice_by(rule, adt).asked())
+
+
+def with_states(document: ClusterDocument, states: Mapping[str, bool]) -> ClusterDocument:
+    """The document whose standing rules for these objects have fallen back, or not; of one that changes, what it changes to."""
+    rules = (
+        rule.in_state(states[rule.objects]) if rule.standing is not None and rule.objects in states else rule
+        for rule in document.choices
+    )
+    return replace(document, old=UNSET, dead=UNSET, choices=tuple(rules))
+
+
+def switch_problem(old: ClusterDocument, new: ClusterDocument, live: Collection[str]) -> str:
+    """Why these members alone could not bring a change between the two to its end, in words; empty where they could.
+
+    They must hold all quorums of both: what was stored is copied by them. And nothing may be done under the old one without them.
+    """
+    others = [name for name in old.votes if name not in live]
+    for rule, quorum in old.asked_quorums():
+        if not quorum.is_met_by(live):
+            return f"live members do not hold all quorums of {_told(rule)} by the choice in force, and could not copy its objects"
+        if quorum.is_met_by(others):
+            return f"{' and '.join(others)} could still do something alone by the choice in force for {_told(rule)}"
+    for rule, quorum in new.asked_quorums():
+        if not quorum.is_met_by(live):
+            return f"live members do not hold all quorums of {_told(rule)} by the choice to come"
+    return ""
+
+
+def _told(rule: ChoiceRule) -> str:
+    return "objects without a rule" if rule == ChoiceRule("*") else rule.objects
 
 
 class _Words(NamedTuple):
@@ -353,6 +475,10 @@ def _of_user(document: ClusterDocument) -> ClusterDocument:
         raise BadCluster(
             "epoch, old, retired, dead: the cluster writes these itself when it changes: leave them out"
         )
+    if any(rule.fallen_back is not UNSET for rule in document.choices):
+        raise BadCluster(
+            "[[choices]] fallen_back: the cluster writes this itself when it switches: leave it out"
+        )
     return document
 
 
@@ -396,6 +522,7 @@ def checked(document: ClusterDocument) -> ClusterDocument:
     for number, rule in enumerate(document.choices, 1):
         _check_rule(document, number, rule)
     _check_shadowed(document)
+    _check_standing(document)
     return document
 
 
@@ -511,9 +638,43 @@ def _check_rule(document: ClusterDocument, number: int, rule: ChoiceRule) -> Non
         raise BadCluster(
             f"[[choices]] {number} ({rule.objects}): exact_empty = true is for queues with outbox = true; an empty answer of any other is exact: leave it out"
         )
+    _check_fallback(document, f"[[choices]] {number} ({rule.objects})", rule)
     for name in adts:
-        try:
-            document.choice_by(rule, name)
-        except BadChoice as error:
-            words = f"[[choices]] {number} ({rule.objects}): {error}"
-            raise BadCluster(f"{words}{_OF_OUTBOXES if rule.has_outboxes else ''}") from None
+        for state in (False, True) if rule.standing is not None else (False,):
+            try:
+                document.choice_by(rule.in_state(state), name)
+            except BadChoice as error:
+                words = f"[[choices]] {number} ({rule.objects}): {'fallback: ' if state else ''}{error}"
+                raise BadCluster(f"{words}{_OF_OUTBOXES if rule.has_outboxes else ''}") from None
+
+
+def _check_fallback(document: ClusterDocument, place: str, rule: ChoiceRule) -> None:
+    if rule.fallen_back is False or (rule.has_fallen_back and rule.standing is None):
+        raise BadCluster(
+            f"{place}: fallen_back is true for a rule with a fallback in force: else leave it out"
+        )
+    if rule.standing is not None and (problem := rule.standing.problem(document.own_votes)) is not None:
+        raise BadCluster(f"{place}: fallback: {problem}")
+
+
+def _check_standing(document: ClusterDocument) -> None:
+    """Each fallback for members that are down can be put in force while they are."""
+    standing = document.standing_rules
+    if not standing:
+        return
+    if len(standing) > STANDING_MAX:
+        raise BadCluster(f"[[choices]]: at most {STANDING_MAX} of them with a fallback")
+    if document.has_outboxes:
+        raise BadCluster(
+            "[[choices]]: a fallback is put in force by a change of the configuration, and a cluster whose queues have outboxes cannot change: remove one of both"
+        )
+    first = with_states(document, dict.fromkeys((rule.objects for rule in standing), False))
+    fallbacks = {rule.objects: rule.standing for rule in standing if rule.standing is not None}
+    for down in dict.fromkeys(each.down for each in fallbacks.values() if each.down):
+        live = [name for name in document.own_votes if name not in down]
+        states = {objects: each.holds(document.own_votes, live) for objects, each in fallbacks.items()}
+        if problem := switch_problem(first, with_states(document, states), live):
+            objects = ", ".join(objects for objects, each in fallbacks.items() if each.down == down)
+            raise BadCluster(
+                f"[[choices]] ({objects}): while {' and '.join(down)} {'is' if len(down) == 1 else 'are'} down no fallback could be put in force: {problem}"
+            )

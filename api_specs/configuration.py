@@ -131,13 +131,40 @@ def with_members(document: ClusterDocument, members: Collection[ReplicaInfo]) ->
 
 
 def _majorities_kept(document: ClusterDocument, rule: ChoiceRule) -> ChoiceRule:
-    """The rule; without its numbers, where they are those of majorities anyway."""
+    """The rule; without its numbers, where they are those of majorities anyway. So its fallback."""
     plain = replace(rule, classes={})
-    are_majorities = rule.classes and all(
-        document.choice_by(rule, adt).classes == document.choice_by(plain, adt).classes
-        for adt in filter(rule.covers, document.specifications)
+    if rule.classes and _mean_the_same(document, rule.in_state(False), plain.in_state(False)):
+        rule = plain
+    if rule.standing is not None and rule.standing.classes:
+        plain = replace(rule, fallback=replace(rule.standing, classes={}))
+        if _mean_the_same(document, rule.in_state(True), plain.in_state(True)):
+            rule = plain
+    return rule
+
+
+def _mean_the_same(document: ClusterDocument, one: ChoiceRule, other: ChoiceRule) -> bool:
+    return all(
+        document.choice_by(one, adt).classes == document.choice_by(other, adt).classes
+        for adt in filter(one.covers, document.specifications)
     )
-    return plain if are_majorities else rule
+
+
+def keeping_states(wanted: ClusterDocument, now: ClusterDocument) -> ClusterDocument:
+    """The document, with those fallbacks in force that are now, of rules for the same objects with the same condition: a file never says it."""
+    before = {rule.objects: rule for rule in now.choices}
+    rules = tuple(state_kept(rule, before.get(rule.objects)) for rule in wanted.choices)
+    return replace(wanted, choices=rules)
+
+
+def state_kept(rule: ChoiceRule, before: ChoiceRule | None) -> ChoiceRule:
+    """The rule, fallen back where the one before it has, with the same condition."""
+    if rule.standing is None or before is None or before.standing is None:
+        return rule
+    is_same = (rule.standing.down, rule.standing.live_below) == (
+        before.standing.down,
+        before.standing.live_below,
+    )
+    return rule.in_state(is_same and before.has_fallen_back)
 
 
 def _placed(member: ReplicaInfo, named: ReplicaInfo) -> ReplicaInfo:

@@ -12,15 +12,14 @@ configuration stand in for any quorum of it: they meet whatever a quorum stored 
 replicas, nor how.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from collections.abc import Set as AbstractSet
 from typing import Final
 
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from ...api_specs.cluster import BadCluster, ChoiceRule, ClusterDocument, checked
-from ...quorums.systems.tally import Quorum
+from ...api_specs.cluster import BadCluster, ClusterDocument, checked
 
 NOBODY: Final[frozenset[str]] = frozenset()
 _KEPT: Final = ("name", "clock", "limits", "types")
@@ -89,16 +88,9 @@ def is_over(both: ClusterDocument, left: AbstractSet[str]) -> bool:
     assert both.former is not None, "only what another one follows is ever over"
     others = both.former.votes.keys() - left
     are_dead = bool(both.survivors) and both.survivors <= left
-    return are_dead or not any(quorum.is_met_by(others) for quorum in _quorums(both.former))
+    return are_dead or not any(quorum.is_met_by(others) for _, quorum in both.former.asked_quorums())
 
 
 def is_served(document: ClusterDocument, by: AbstractSet[str]) -> bool:
     """Whether these replicas hold every quorum of the configuration."""
-    return all(quorum.is_met_by(by) for quorum in _quorums(document))
-
-
-def _quorums(document: ClusterDocument) -> Iterator[Quorum]:
-    """All quorums that somebody has to ask, of each rule and data type."""
-    for rule in (*document.choices, ChoiceRule("*")):
-        for adt in filter(rule.covers, document.specifications):
-            yield from document.choice_by(rule, adt).asked()
+    return all(quorum.is_met_by(by) for _, quorum in document.asked_quorums())

@@ -137,12 +137,15 @@ def change(
     return at
 
 
-def take_back(at: ClusterDocument) -> Generator[Todo, Any, tuple[ClusterDocument, ClusterDocument | None]]:
-    """End the change under way, if there is one, with the configuration that was in force before. Returns what is in force then, and the configuration
-    that took a change back: None where there was none, or it has come to its end instead. Raises BadCluster where others stand in for
-    members that were declared dead: what they hold need not be a quorum of the configuration before, and the dead would be members again."""
+def take_back(
+    at: ClusterDocument, number: int | None = None
+) -> Generator[Todo, Any, tuple[ClusterDocument, ClusterDocument | None]]:
+    """End the change under way, if there is one, with the configuration that was in force before; with `number`, that change alone in which this
+    configuration is. Returns what is in force then, and the configuration that took a change back: None where there was none, or it has come to its end
+    instead. Raises BadCluster where others stand in for members that were declared dead: what they hold need not be a quorum of the configuration before,
+    and the dead would be members again."""
     chosen, back = (yield from _latest(at)), None
-    number = chosen.document.number
+    number = chosen.document.number if number is None else number
     while (
         at := chosen.document
     ).former is not None and at.number == number:  # Not one that others begin after it.
