@@ -77,7 +77,9 @@ def check_quiet(world: World) -> None:
 
 def _expected_of_changes(what: Scenario) -> set[tuple[type[Operation], str]]:
     """A decision may have passed what was stored before the configuration changed, while its operation was under way."""
-    return {(each, "unknown (indefinite)") for each in (Enqueue, Write, Invoke)} if what.changes else set()
+    return (
+        {(each, "unknown (indefinite)") for each in (Enqueue, Write, Invoke)} if what.is_changing else set()
+    )
 
 
 def _expected_of_exact_empty(document: ClusterDocument) -> set[tuple[type[Operation], str]]:

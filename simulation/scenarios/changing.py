@@ -1,6 +1,6 @@
 """Scenarios whose cluster comes to other members, votes and quorum choices while it is used.
 
-Owns what operators want. It must not know how a cluster comes there (`quorate.client_sdk.protocol.reconfiguration`).
+Owns what operators want, and which rules have a fallback. It must not know how a cluster comes there (`quorate.client_sdk.protocol.reconfiguration`).
 """
 
 import random
@@ -9,12 +9,22 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from ...api_specs.cluster import ChoiceRule, ClusterDocument, ReplicaInfo, checked
+from ...api_specs.cluster import (
+    AFTER_S_MIN,
+    BadCluster,
+    ChoiceRule,
+    ClusterDocument,
+    Fallback,
+    ReplicaInfo,
+    checked,
+)
 from .own import own_rule
 from .scenario import BLIND, Scenario, rule
 
 ROOM_BYTES: Final = 64 * 1024
 SIZES: Final = (1, 3, 3, 3, 5)
+MEMBERS_MIN: Final = 3
+"""Of clusters with fallbacks: of two none may be down."""
 
 
 def changing(what: Scenario) -> Scenario:
@@ -106,3 +116,41 @@ def _like(before: ChoiceRule, total: int, rng: random.Random) -> ChoiceRule:
         drawn = rule(rng, adt, total, is_quorum=is_quorum) if adt in BLIND else own_rule(rng, total)
         if drawn.ordering == before.ordering:
             return replace(drawn, collect=before.collect)
+
+
+def standing(what: Scenario) -> Scenario:
+    """The scenario of a changing one, whose rules have fallbacks; with fewer changes by operators, who leave them their fallbacks, or do not."""
+    rng = random.Random(f"standing {what.seed}")
+    changes = what.changes[: rng.choice([0, 0, 1, 2])]
+    kept = tuple(_standing(each, rng) if rng.random() < 0.5 else each for each in changes)
+    think_us = max(what.think_us, rng.choice([20_000, 50_000, 100_000]))
+    return replace(what, document=_standing(what.document, rng), changes=kept, think_us=think_us)
+
+
+def _standing(document: ClusterDocument, rng: random.Random) -> ClusterDocument:
+    """Three members or more, with a vote each, and a fallback for each rule. The first choices are as before where they can be switched while one
+    member is down, else majorities."""
+    names = [each.id for each in document.replicas]
+    names += [name for name in ("s1", "s2", "s3")[: MEMBERS_MIN - len(names)] if len(names) < MEMBERS_MIN]
+    members = tuple(ReplicaInfo(name, f"http://{name}:1") for name in names)
+    down = rng.choice(names)
+    fallbacks = [_fallback(names, down, rng) for _ in document.choices]
+    rules = [replace(rule, fallback=each) for rule, each in zip(document.choices, fallbacks, strict=True)]
+    try:
+        return checked(replace(document, replicas=members, choices=tuple(rules)))
+    except BadCluster:
+        plain = tuple(replace(rule, classes={}) for rule in rules)
+        return checked(replace(document, replicas=members, choices=plain))
+
+
+def _fallback(names: Sequence[str], down: str, rng: random.Random) -> Fallback:
+    """For one member that is down, or any; no quorum needs one that may be."""
+    if rng.random() < 0.3:
+        reads = _votes(rng.randint(2, len(names) - 1), names)
+        return Fallback(live_below=len(names), after_s=AFTER_S_MIN, reads=reads)
+    live = [name for name in names if name != down]
+    return Fallback(down=(down,), after_s=AFTER_S_MIN, reads=_votes(rng.randint(1, len(live)), live))
+
+
+def _votes(needed: int, names: Sequence[str]) -> str:
+    return f"votes({needed}; {', '.join(f'{name}:1' for name in names)})"

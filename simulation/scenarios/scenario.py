@@ -112,6 +112,11 @@ class Scenario(Struct, frozen=True):
     each_another: tuple[str, ...] = ()
     """Arguments of its operations that are another one in each call, so that answers tell whose they are."""
 
+    @property
+    def is_changing(self) -> bool:
+        """Whether the configuration may change: operators want another one, or rules have fallbacks."""
+        return bool(self.changes or self.document.standing_rules)
+
 
 def scenario(seed: int) -> Scenario:
     """The scenario of a seed."""

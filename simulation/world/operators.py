@@ -1,6 +1,7 @@
-"""Who changes the configuration of a world's cluster, one step after another, and may vanish in between.
+"""Who changes the configuration of a world's cluster, one step after another, and may vanish in between; and who switches its standing rules.
 
-Owns how what the steps want is done, over the same network. It must not know the steps (`quorate.client_sdk.protocol.reconfiguration`).
+Owns how what the steps want is done, over the same network. It must not know the steps (`quorate.client_sdk.protocol.reconfiguration`), nor which
+switches are due (`quorate.client_sdk.protocol.standing_rules`).
 """
 
 from collections.abc import Callable, Sequence
@@ -10,7 +11,18 @@ from typing import TYPE_CHECKING, Any, Final
 from ...adts.types.catalogue import CONFIGURATION
 from ...api_specs.cluster import BadCluster, ClusterDocument
 from ...client_sdk.protocol.core.values import Carry, Outcome, Read
-from ...client_sdk.protocol.reconfiguration import Ask, CarryAll, Look, Looked, Perform, Steps, Tell, Wait
+from ...client_sdk.protocol.reconfiguration import (
+    Ask,
+    CarryAll,
+    Look,
+    Looked,
+    Perform,
+    Steps,
+    Tell,
+    Todo,
+    Wait,
+)
+from ...client_sdk.protocol.standing_rules import Move, StandingRules, states_of
 
 if TYPE_CHECKING:
     from .nodes import FrontNode, ReplicaNode
@@ -18,6 +30,13 @@ if TYPE_CHECKING:
 
 PATIENCE_US: Final = 100_000
 """How long replicas have to answer."""
+LOOK_EVERY_US: Final = 25_000
+HASTE: Final = 20
+"""How much faster than the world the clock of who looks runs: so a condition must hold for 0.1 seconds."""
+MISTAKEN: Final = 0.1
+"""How often who looks takes another member for down, or the right ones again."""
+MISTAKES_MAX: Final = 20
+"""Afterwards he is right: on a network that is slow enough, operations and carries would begin again for ever."""
 
 
 class Operator:
@@ -34,8 +53,16 @@ class Operator:
         self._asked = 0
         """How often members were asked; one more once their answers are taken."""
 
+    def give_up(self) -> None:
+        """Vanish now, whatever is under way."""
+        self._world.note("operators vanished", 1)
+        self._world.crash_front(self._front)
+        self._done()
+
     def go_on(self, answer: Any = None) -> None:
-        """Do what comes next."""
+        """Do what comes next, unless he has vanished."""
+        if not self._front.is_alive:
+            return
         self._world.trace(self._front.name, lambda: f"operator hears: {answer}")
         try:
             todo = self._steps.send(answer)
@@ -50,13 +77,14 @@ class Operator:
             return
         self._left -= 1
         if self._left < 0:
-            self._world.note("operators vanished", 1)
-            self._world.crash_front(self._front)
-            self._done()
+            self.give_up()
             return
         self._world.trace(
             self._front.name, lambda: f"operator: {type(todo).__name__} {getattr(todo, 'operation', '')}"
         )
+        self._do(todo)
+
+    def _do(self, todo: Todo) -> None:
         match todo:
             case Look():
                 reading, deadline_s = Read(CONFIGURATION), self._world.document.limits.deadline_s_max
@@ -125,3 +153,63 @@ class Operator:
         delay_us = world.network.delay_us(address, node.id)
         if delay_us is not None:
             world.later(delay_us, arrived)
+
+
+class Switcher:
+    """Who switches standing rules in the name of a member, while that is up. Until all is healed he may be wrong about who else is, some times."""
+
+    def __init__(self, world: "World", own: str) -> None:
+        self._world = world
+        self._own = own
+        self._rules = StandingRules(own)
+        self._mistaken: str | None = None
+        self._mistakes = 0
+        self._attempt: tuple[Move, Operator] | None = None
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a switch is under way, as far as he knows."""
+        return self._attempt is not None
+
+    def look(self) -> None:
+        """Once, and from then on."""
+        world, node = self._world, self._world.replicas[self._own]
+        world.later(LOOK_EVERY_US, self.look)
+        if not (node.is_up and node.is_member) or node.is_stopped:
+            self._give_up()
+            return
+        at = node.replica.document
+        found = self._rules.look(at, self._live(at), world.now_us * HASTE / 1e6)
+        if self._attempt is None:
+            if isinstance(found, Move) and found.is_ours:
+                self._begin(found)
+            return
+        move, _ = self._attempt
+        if found.goal != move.goal if isinstance(found, Move) else states_of(at) != move.states:
+            self._give_up()
+
+    def _live(self, at: ClusterDocument) -> set[str]:
+        nodes = [self._world.replicas[name] for name in at.votes]
+        if self._world.is_healed or self._mistakes == MISTAKES_MAX:
+            self._mistaken = None
+        elif self._world.chance() < MISTAKEN:
+            self._mistakes += 1
+            others = [*(name for name in at.votes if name != self._own), None]
+            self._mistaken = others[int(self._world.chance() * len(others))]
+        up = {node.id for node in nodes if node.is_up and not node.is_stopped}
+        return up - {self._mistaken or ""}
+
+    def _begin(self, move: Move) -> None:
+        world = self._world
+        world.trace(self._own, lambda: f"switches: {move.reason}")
+        world.note("switches taken back" if move.takes_back else "switches", 1)
+        operator = Operator(world, world.new_front(), move.steps(), float("inf"), self._ended)
+        self._attempt = (move, operator)
+        operator.go_on()
+
+    def _ended(self) -> None:
+        self._attempt = None
+
+    def _give_up(self) -> None:
+        if self._attempt is not None:
+            self._attempt[1].give_up()

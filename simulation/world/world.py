@@ -13,6 +13,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from ...api_specs.cluster import ClusterDocument
+from ...api_specs.configuration import keeping_states
 from ...api_specs.limits import Capacity
 from ...client_sdk.protocol.core.values import Done, Enqueue, Failed, Operation, Outcome
 from ...client_sdk.protocol.reconfiguration import Steps, change, take_back
@@ -26,7 +27,7 @@ from .ending import TELL_EVERY_US, agree, drain, empty_outboxes, level, make_roo
 from .exchange import Begun
 from .network import Link, Network, Stack
 from .nodes import FrontNode, ReplicaNode
-from .operators import Operator
+from .operators import Operator, Switcher
 from .plan import plan_faults
 from .showing import shown, shown_outcome
 from .watch import Watch
@@ -81,6 +82,7 @@ class World:
         """Processes that are not done yet."""
         self._operators = 0
         """Those who change the configuration, or are about to."""
+        self._switchers: list[Switcher] = []
         self.replicas: dict[str, ReplicaNode] = {}
         for document in (self.document, *scenario.changes):
             for name in document.votes:
@@ -142,7 +144,7 @@ class World:
         self._begin()
         self._run_until_done(self._processes)
         self._heal()
-        if scenario.changes:
+        if scenario.is_changing:
             self._end_changes()
         if scenario.catches_up:
             level(self)
@@ -171,8 +173,11 @@ class World:
                 if node.front is None:
                     self._add_front(0, 0, node)
         plan_faults(self, self._rng)
-        if scenario.changes:
-            self._plan_changes()
+        self._plan_changes()
+        if self.document.standing_rules:
+            self._switchers = [Switcher(self, name) for name in self.replicas]
+            for switcher in self._switchers:
+                switcher.look()
         self.later(TELL_EVERY_US, self._tell)
         if scenario.prunes:
             self.later(self.prune_every_us, self._prune)
@@ -194,8 +199,7 @@ class World:
         if not self._has_died():
             self.later(CHANGED_AGAIN_US, self._change, wanted, steps_max)
             return
-        self._add_front(0, 0)
-        front = self.fronts[-1]
+        front = self.new_front()
         dead = {name for name, node in self.replicas.items() if node.is_dead}
 
         def done() -> None:
@@ -204,13 +208,16 @@ class World:
             else:
                 self.later(CHANGED_AGAIN_US, self._change, wanted, float("inf"))
 
+        def want(now: ClusterDocument) -> ClusterDocument:
+            return keeping_states(wanted, now)
+
         at, is_told = front.machine.document, self.chance() < TAKEN_BACK
         steps: Steps
         if dead:
             # Some do not know at first who is dead, and wait for it until they vanish.
-            steps = change(at, lambda _: wanted, dead if steps_max == float("inf") or is_told else set())
+            steps = change(at, want, dead if steps_max == float("inf") or is_told else set())
         else:
-            steps = take_back(at) if is_told else change(at, lambda _: wanted)
+            steps = take_back(at) if is_told else change(at, want)
         Operator(self, front, steps, steps_max, done).go_on()
 
     def _has_died(self) -> bool:
@@ -227,10 +234,22 @@ class World:
             self.injected["deaths"] += 1
         return node.is_dead
 
+    def new_front(self) -> FrontNode:
+        """A front end of somebody who comes, and calls no operations as callers do."""
+        self._add_front(0, 0)
+        return self.fronts[-1]
+
+    def _is_changing(self) -> bool:
+        """Whether somebody changes the configuration, or has to."""
+        latest = self.latest
+        has_fallen_back = any(rule.has_fallen_back for rule in latest.choices)
+        is_switching = any(switcher.is_busy for switcher in self._switchers)
+        return self._operators > 0 or is_switching or latest.former is not None or has_fallen_back
+
     def _end_changes(self) -> None:
-        """On a healthy cluster each change comes to its end."""
+        """On a healthy cluster each change comes to its end, and each rule comes back to its first choice."""
         until_us = self.now_us + CHANGES_US_MAX
-        while self._operators:
+        while self._is_changing():
             if self.now_us > until_us:
                 raise Stuck("on a healthy cluster a change of configuration does not come to its end")
             self.pass_time(TELL_EVERY_US)

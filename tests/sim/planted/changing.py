@@ -5,9 +5,11 @@ from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from typing import Any
 
+from msgspec.structs import replace
+
 from quorate.adts.log import Seen
 from quorate.adts.types.catalogue import CONFIGURATION
-from quorate.api_specs.cluster import ClusterDocument
+from quorate.api_specs.cluster import ClusterDocument, with_states
 from quorate.client_sdk.protocol import reconfiguration
 from quorate.client_sdk.protocol.configurations import is_over
 from quorate.client_sdk.protocol.core.rounds import Gathering
@@ -16,6 +18,8 @@ from quorate.client_sdk.protocol.decisions.proposer import Proposer
 from quorate.client_sdk.protocol.operations import blind, enqueue_round, everywhere, reservation
 from quorate.client_sdk.protocol.operations.blind import Attempt, Blind
 from quorate.client_sdk.protocol.operations.reservation import Entries, Shown
+from quorate.client_sdk.protocol.reconfiguration import Steps
+from quorate.client_sdk.protocol.standing_rules import Move
 from quorate.quorums.choices.choice import QuorumChoice
 from quorate.quorums.choices.joint_choice import Both, OrAll
 from quorate.simulation.world.nodes import ReplicaNode
@@ -155,6 +159,21 @@ def void_by_the_joint_quorum() -> Planting:
         return self._final.is_met_by(self._everyone - self._fenced.get(attempt.entry.t, blind.NOBODY))
 
     return patched(Blind, _may_be_complete=may_be_complete)
+
+
+def switch_at_once() -> Planting:
+    """A switch of a standing rule goes from one choice to the other without a configuration in which both are in force."""
+
+    def steps(self: Move) -> Steps:
+        chosen = yield from reconfiguration._latest(self.at)
+        wanted = with_states(chosen.document, dict(self.states))
+        while chosen.document.former is None and not reconfiguration.is_like(chosen.document, wanted):
+            following = replace(wanted, epoch=chosen.document.number + 1)
+            _, chosen = yield from reconfiguration._choose(chosen, following)
+            wanted = with_states(chosen.document, dict(self.states))
+        return chosen.document
+
+    return patched(Move, steps=steps)
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from quorate.api_specs.cluster import ChoiceRule, ClockSettings
+from quorate.api_specs.cluster import AFTER_S_MIN, ChoiceRule, ClockSettings, Fallback
 from quorate.quorums.choices.choice import Ordering
 from quorate.simulation.scenarios.scenario import BLIND, DECIDE
 from tests.sim.planted.plant import Hint
@@ -123,6 +123,12 @@ CATCHING_UP: Final = replace(
     faults=ROUGH | {"crashes": 4, "lazy_loss": 0.3},
     fields={**ROUGH_QUEUE.fields, **only(Enq=4, Deq=3), "catches_up": True},
 )
+PRIMARY: Final = Hint(
+    rules=(ChoiceRule("*", fallback=Fallback(down=("r3",), after_s=AFTER_S_MIN, reads="r1")),),
+    faults=ROUGHER,
+    fields={"operations": 15},
+)
+"""One replica alone decides while another one is taken to be down."""
 FEW: Final = Hint(fields={"operations": 15})
 FEW_KEYED: Final = Hint(fields={"operations": 15, "keyed": 1.0, "doubled": 0.6})
 CATCHING_UP_ROUGHLY: Final = replace(
