@@ -67,6 +67,14 @@ class Access:
             )
         return None
 
+    @property
+    def may_change(self) -> bool:
+        """Whether this replica's own token allows to change the configuration, as far as can be told here."""
+        if self._known is None:
+            return True
+        proven = self._known.find(b"Bearer " + (self.own_token or "").encode())
+        return proven is not None and "admin" in proven.scopes
+
     def look(self, *, wanted: bool = False) -> None:
         """Read the file again if it has changed, or if `wanted`."""
         if self._path is None:

@@ -274,6 +274,14 @@ class ReplicaStatus(BaseModel):
         description="By queue, for how many seconds something in its outbox here could not be relayed; of the 100 queues that waited longest",
         examples=[{"queue/mail": 0.02}],
     )
+    fallbacks: dict[str, bool] = Field(
+        description="By objects, whether the fallback of their standing rule is in force",
+        examples=[{"queue/jobs": False}],
+    )
+    switch_waits: str = Field(
+        description="Why no standing rule is switched by this replica that is due, or would be; empty where nothing speaks against it",
+        examples=[""],
+    )
     without_code: dict[str, str] = Field(
         description="Types of your own whose calls cannot be run here over HTTP, and why", examples=[{}]
     )

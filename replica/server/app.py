@@ -22,6 +22,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ...api_specs.problems import problem
 from ...client_sdk.transport.driver import Driver
+from ...client_sdk.transport.operator import Operator
 from ...client_sdk.transport.tls import SYSTEM_TRUST, ClientTls
 from ..access.authorization import DOCUMENT_PATH
 from ..access.refused_callers import RefusedCallers
@@ -175,7 +176,13 @@ def _lifespan(
         member, own_token = app.state.member, app.state.access.own_token
         app.state.scan = scan = ClusterScan(member, own_token, tls)
         app.state.operations.front_end = front_end = connect(member)
-        app.shutdown.upkeep = upkeep = Upkeep(member, front_end, lambda: to_others(member, own_token, tls))
+        app.shutdown.upkeep = upkeep = Upkeep(
+            member,
+            front_end,
+            lambda: to_others(member, own_token, tls),
+            lambda: Operator(front_end, token=own_token, tls=tls, urls=member.urls),
+            lambda: app.state.access.may_change,
+        )
         upkeep.start()
         running = None if beside is None else asyncio.create_task(beside(), name="quorate-beside")
         try:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeVar
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from ...adts.types.catalogue import adt_of
 from ...api_specs.cluster import BadCluster, ClusterDocument
@@ -99,6 +99,14 @@ class Lag(Struct):
     bytes: int = 0
 
 
+class Switches(Struct):
+    """Of standing rules: how often this replica switched them, by what came of it, and why none is made that is due; empty where nothing speaks
+    against it."""
+
+    ended: dict[str, int] = field(default_factory=lambda: dict.fromkeys(("done", "given-up", "refused"), 0))
+    waits: str = ""
+
+
 Trouble = Literal["stopping", "store-lost", "other-configuration", "starting", "storage-failed"]
 
 
@@ -135,6 +143,7 @@ class Member:
         """How far it is behind the others."""
         self.peers: Final[dict[str, Peer]] = {}
         """The other replicas, as the watch met them last."""
+        self.switches: Final = Switches()
         self._bounds: Final = Bounds.of(document)
         self._ages: Final = Ages(document.memory_s)
         self._ahead: Final = Ahead(document.clock)

@@ -51,6 +51,8 @@ async def status_of(member: Member, types: OwnTypes) -> dict[str, Any]:
         "tombstones": None if vitals is None else _tombstones(vitals.tombstones, member.wall_us()),
         "catch_up": to_builtins(catch_up_of(member)),
         "outboxes": _outboxes(member),
+        "fallbacks": {rule.objects: rule.has_fallen_back for rule in member.document.standing_rules},
+        "switch_waits": member.switches.waits,
         "without_code": {name: found for name, found in types.items() if isinstance(found, str)},
         "reasons": reasons,
     }

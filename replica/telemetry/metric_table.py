@@ -166,6 +166,22 @@ METRICS: Final[Mapping[str, Metric]] = {
         (),
         "For how long something of one could not be relayed, of that where it is longest; 0 where none is open.",
     ),
+    "quorate_fallback_in_force": Metric(
+        "gauge",
+        ("objects",),
+        "1 while the fallback of the standing rule for these objects is in force, 0 while its first choice is.",
+    ),
+    "quorate_switches_total": Metric(
+        "counter",
+        ("outcome",),
+        "Switches of standing rules that this replica began: done, given-up (they could not end, or were not wanted any more), or refused by "
+        "others.",
+    ),
+    "quorate_switch_waits": Metric(
+        "gauge",
+        (),
+        "1 while this replica cannot switch a standing rule that is due, or may not switch any: `/v1/status` and its log say why.",
+    ),
     "quorate_clock_offset_seconds": Metric(
         "gauge",
         ("replica",),

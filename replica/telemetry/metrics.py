@@ -113,6 +113,7 @@ class Metrics:
         stalled_s = {} if outboxes is None else outboxes.stalled_s(time.monotonic())
         yield _family("quorate_outboxes_open", len(stalled_s))
         yield _family("quorate_outbox_stalled_seconds", max(stalled_s.values(), default=0.0))
+        yield from self._of_standing_rules()
 
     def _of_member(self) -> Iterator[Family]:
         member, trouble = self._member, self._member.trouble
@@ -123,6 +124,13 @@ class Metrics:
         yield _family("quorate_configuration", member.document.number)
         yield _family("quorate_ready", trouble is None)
         yield _family("quorate_not_ready", [((each,), each == trouble) for each in _TROUBLES])
+
+    def _of_standing_rules(self) -> Iterator[Family]:
+        switches, rules = self._member.switches, self._member.document.standing_rules
+        in_force = [((rule.objects,), rule.has_fallen_back) for rule in rules]
+        yield _family("quorate_fallback_in_force", in_force)
+        yield _family("quorate_switches_total", [((each,), times) for each, times in switches.ended.items()])
+        yield _family("quorate_switch_waits", bool(switches.waits))
 
     def _of_requests(self) -> Iterator[Family]:
         requests = self._member.requests

@@ -161,7 +161,9 @@ class Watch(Background):
 
     def _is_due(self, name: str, now: Announcement) -> bool:
         """Whether there is something to tell, or nothing was heard for long."""
-        long_ago_s = time.monotonic() - MEET_S
+        # Who switches quorums by who is live must know that soon.
+        is_standing = bool(self._member.document.standing_rules)
+        long_ago_s = time.monotonic() - (TELL_S if is_standing else MEET_S)
         return self._told.get(name) != now or self._asked_s.get(name, long_ago_s) <= long_ago_s
 
     async def _round(self, names: Iterable[str], timeout_s: float) -> set[str]:

@@ -33,13 +33,15 @@ class Background:
         """Begin, on the running event loop."""
         raise NotImplementedError
 
-    def _begin(self, work: Coroutine[Any, Any, None], name: str) -> None:
+    def _begin(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None] | None:
+        """The task that does it; None once it is over."""
         if self._is_over:
             work.close()
-            return
+            return None
         task = asyncio.create_task(work, name=name)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        return task
 
     async def stop(self) -> None:
         """End at once; what is due stays due."""

@@ -8,6 +8,7 @@ from typing import Final
 
 from ...client_sdk.transport.driver import Driver
 from ...client_sdk.transport.http_transport import HttpTransport
+from ...client_sdk.transport.operator import Operator
 from ..service.member import Member
 from .announcer import Watch
 from .background import Background
@@ -16,18 +17,28 @@ from .janitor import Janitor
 from .looking import Looking
 from .relaying import Relaying
 from .repairing import Repairing
+from .switching import Switching
 
 
 class Upkeep:
-    """Works for one member until `stop`, with the front end that is embedded in it. `to_others` makes a way to the other replicas."""
+    """Works for one member until `stop`, with the front end that is embedded in it. `to_others` makes a way to the other replicas, `operator` one who
+    changes the configuration, which this replica's token allows where `may_change` says so."""
 
-    def __init__(self, member: Member, front_end: Driver, to_others: Callable[[], HttpTransport]) -> None:
+    def __init__(
+        self,
+        member: Member,
+        front_end: Driver,
+        to_others: Callable[[], HttpTransport],
+        operator: Callable[[], Operator],
+        may_change: Callable[[], bool],
+    ) -> None:
         self._tasks: Final[list[Background]] = [
             Watch(member, to_others()),
             CatchingUp(member, to_others(), front_end),
             Looking(member, front_end),
             Repairing(member, front_end),
             Relaying(member, front_end),
+            Switching(member, operator, may_change),
             Janitor(member, front_end),
         ]
 

@@ -13,6 +13,7 @@ from prometheus_client.metrics_core import Metric as Family
 from prometheus_client.parser import text_string_to_metric_families
 
 import quorate.client_sdk
+from quorate.api_specs.cluster import ChoiceRule, Fallback
 from quorate.api_specs.messages import Append, BatchReply, Collect, Request
 from quorate.api_specs.problems import KINDS
 from quorate.client_sdk.protocol.core.values import Dequeue, Done
@@ -377,6 +378,26 @@ def test_replica_that_must_not_vote_says_why(cluster: InProcessCluster) -> None:
         "stopping": 0,
     }
     assert ("quorate_objects", frozenset()) not in found
+
+
+def test_standing_rules_are_told_by_metrics_and_status(tmp_path: Path) -> None:
+    rule = ChoiceRule("queue/jobs", fallback=Fallback(down=("r3",), reads="r1"))
+    with in_process(tmp_path, token=TOKEN, rules=(rule,)) as cluster:
+        switches = cluster.member("r1").switches
+        switches.ended["refused"] += 2
+        switches.waits = "for this test"
+        found = values(cluster)
+        url = cluster.document.urls["r1"] + "/v1/status"
+        status = httpx.get(url, headers=AUTHORISED, timeout=WAIT_S, trust_env=False).json()
+    assert found["quorate_fallback_in_force", frozenset({("objects", "queue/jobs")})] == 0
+    ended = {
+        dict(labels)["outcome"]: value
+        for (name, labels), value in found.items()
+        if name == "quorate_switches_total"
+    }
+    assert ended == {"done": 0, "given-up": 0, "refused": 2}
+    assert found["quorate_switch_waits", frozenset()] == 1
+    assert (status["fallbacks"], status["switch_waits"]) == ({"queue/jobs": False}, "for this test")
 
 
 def test_each_event_of_the_code_is_in_the_table() -> None:
