@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from ...adts.specification import operation_of
 from ...api_specs.cluster import ClusterDocument, ReplicaInfo
-from ...api_specs.configuration import configuration_of, difference, loses, tolerated
+from ...api_specs.configuration import configuration_of, difference, keeping_states, loses, tolerated
 from ...client_sdk.api.connect import Recipe
 from ...client_sdk.errors import QuorateError
 from ...client_sdk.protocol.configurations import NOBODY, joint
@@ -116,11 +116,11 @@ def change(
         raise Usage("Name the cluster file as it is to be, as `quorate change new.toml`; or --abort alone.")
     if new is not None:
         now = told_document(cluster)
-        wanted = with_stores(read_document(new), now)
-        if found := difference(configuration_of(now), configuration_of(wanted)):
+        want = partial(keeping_states, with_stores(read_document(new), now))
+        if found := difference(configuration_of(now), configuration_of(want(now))):
             say(f"Members, votes and rules: {found.replace(' then', ' before')}.")
         manner = Manner(dry_run, deadline_s, rate, as_json, frozenset(dead or ()))
-        carry_out(cluster, now, lambda _: wanted, manner)
+        carry_out(cluster, now, want, manner)
         return
     if dry_run or dead:
         raise Usage(f"--abort with {'--dry-run' if dry_run else '--declare-dead'}: leave one of them out.")

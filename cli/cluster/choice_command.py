@@ -3,6 +3,7 @@
 Owns the words of one rule, and its place among the others. How it is carried out, `change_command` says.
 """
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
@@ -11,7 +12,8 @@ from msgspec.structs import replace
 
 from ...adts.specification import operation_of
 from ...adts.types.catalogue import adt_of
-from ...api_specs.cluster import ChoiceRule, ClusterDocument, checked
+from ...api_specs.cluster import AFTER_S, ChoiceRule, ClusterDocument, Fallback, checked
+from ...api_specs.configuration import state_kept
 from ...api_specs.patterns import covers, is_met
 from ..failure import Usage
 from ..groups import Group
@@ -56,6 +58,30 @@ def set_choice(
         str, typer.Option("--writes", metavar="SYSTEM", help="Who stores changes; else what meets --reads.")
     ] = "",
     advice: AdviceOption = None,
+    fallback: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--fallback",
+            metavar="CLASS=INITIAL,FINAL",
+            help="A second choice, once for each class; in force while --down or --live-below holds.",
+        ),
+    ] = None,
+    fallback_reads: Annotated[
+        str, typer.Option("--fallback-reads", metavar="SYSTEM", help="A quorum system for it instead.")
+    ] = "",
+    fallback_writes: Annotated[
+        str, typer.Option("--fallback-writes", metavar="SYSTEM", help="As --writes, for the second choice.")
+    ] = "",
+    down: Annotated[
+        list[str] | None,
+        typer.Option("--down", metavar="ID", help="While this member is down; with several, all of them."),
+    ] = None,
+    live_below: Annotated[
+        int, typer.Option("--live-below", metavar="N", min=0, help="While fewer members than that are live.")
+    ] = 0,
+    after_s: Annotated[
+        float, typer.Option("--after", metavar="SECONDS", help="How long, before the cluster switches.")
+    ] = AFTER_S,
     cluster: ClusterOption = DEFAULT_NAME,
     dry_run: DryRunOption = False,
     deadline_s: ChangeDeadlineOption = DEADLINE_S,
@@ -65,18 +91,25 @@ def set_choice(
     """Give objects of a running cluster another quorum choice; callers go on.
 
     Without quorums: those that a report recommends (--advice), else
-    majorities. It prints the rule, to be put into the cluster file. For the
-    rest see `quorate change`.
+    majorities. Without a fallback, none is kept. It prints the rule, to be
+    put into the cluster file. For the rest see `quorate change`.
     """
     now = told_document(cluster)
     _check_objects(now, objects)
-    classes = [_class(now, objects, each) for each in quorums or []]
-    if len(dict(classes)) < len(classes):
-        raise Usage(f"{' '.join(quorums or [])}: give each class once.")
-    rule = ChoiceRule(objects, dict(classes), reads=reads, writes=writes)
+    rule = ChoiceRule(objects, _classes(now, objects, quorums), reads=reads, writes=writes)
     report = None if advice is None else Advice(advice, now, objects)
     if report is not None and not (quorums or reads or writes):
         rule = report.rule
+    if fallback or fallback_reads or fallback_writes or down or live_below:
+        second = Fallback(
+            _classes(now, objects, fallback),
+            tuple(down or ()),
+            live_below,
+            after_s,
+            fallback_reads,
+            fallback_writes,
+        )
+        rule = replace(rule, fallback=second)
     wanted = with_rule(now, rule)
     say(rule_text(filled_in(rule, wanted.own_votes)))
     carry_out(
@@ -117,11 +150,20 @@ def show_choice(
         if not rules:
             head += f"# No rule is for {objects}: majorities.\n"
             rule = ChoiceRule(objects)
-        text = rule_text(filled_in(rule, document.own_votes))
+        text = _shown(document, rule)
     else:
-        text = "\n".join(rule_text(filled_in(each, document.own_votes)) for each in rules)
+        text = "\n".join(_shown(document, each) for each in rules)
     told = {"epoch": document.number, "is_changing": document.former is not None}
     answer(as_json, told | {"rules": to_builtins(rules)}, (head + text).removesuffix("\n"))
+
+
+def _shown(document: ClusterDocument, rule: ChoiceRule) -> str:
+    """The rule, and which of two choices is in force."""
+    text = rule_text(filled_in(rule, document.own_votes))
+    if rule.standing is None:
+        return text
+    state = "in force" if rule.has_fallen_back else "not in force; it is"
+    return f"# Its fallback is {state} while {rule.standing.condition}.\n{text}"
 
 
 def _deciding(document: ClusterDocument, objects: str) -> ChoiceRule:
@@ -178,9 +220,8 @@ def with_rule(document: ClusterDocument, rule: ChoiceRule) -> ClusterDocument:
     document = replace(document, old=UNSET)
     rules = list(document.choices)
     if (before := _rule_for(document, rule.objects)) is not None:
-        rules[rules.index(before)] = replace(
-            rule, ordering=before.ordering, collect=before.collect, consistency=before.consistency
-        )
+        kept = replace(rule, ordering=before.ordering, collect=before.collect, consistency=before.consistency)
+        rules[rules.index(before)] = state_kept(kept, before)
     else:
         wider = (
             place
@@ -208,6 +249,15 @@ def _check_objects(document: ClusterDocument, objects: str) -> None:
 
 def _of_no_type(document: ClusterDocument, objects: str) -> Usage:
     return Usage(f"{objects!r} must start with one of {', '.join(document.specifications)}, as queue/jobs.")
+
+
+def _classes(
+    document: ClusterDocument, objects: str, words: Sequence[str] | None
+) -> dict[str, tuple[int, int]]:
+    classes = [_class(document, objects, each) for each in words or ()]
+    if len(dict(classes)) < len(classes):
+        raise Usage(f"{' '.join(words or ())}: give each class once.")
+    return dict(classes)
 
 
 def _class(document: ClusterDocument, objects: str, text: str) -> tuple[str, tuple[int, int]]:

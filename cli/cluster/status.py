@@ -103,6 +103,8 @@ class Found(Struct, frozen=True):
     without_code: dict[str, str] = {}
     """Types whose calls it cannot run, and why."""
     document_agrees: bool | None = None
+    switch_waits: str = ""
+    """Why it does not switch a standing rule that is due, or would not; empty where nothing speaks against it."""
     quorums: str = ""
     """What it says itself that quorums lack; empty where nothing."""
     trouble: str = ""
@@ -132,12 +134,23 @@ def status(
     if as_json:
         told = {"replicas": [to_builtins(each) for each in found]}
         told |= {"quorums": [to_builtins(each) for each in served_now(document, found)]}
-        is_changing = document.former is not None
-        answer(True, told | {"configuration": {"epoch": document.number, "is_changing": is_changing}})
+        answer(
+            True,
+            told
+            | {
+                "configuration": {
+                    "epoch": document.number,
+                    "is_changing": document.former is not None,
+                    "fallbacks": {rule.objects: rule.has_fallen_back for rule in document.standing_rules},
+                }
+            },
+        )
     else:
         _show(found)
         if document.number:
             console().print(_told_of(document))
+        for line in fallbacks(document, found):
+            console().print(f"{escape(line)}.")
         for line in lacking(document, found) or own_views(found):
             console().print(f"{escape(line)}.")
     if not all(each.is_ready for each in found):
@@ -285,6 +298,7 @@ def understood(document: ClusterDocument, id: str, told: Any, here_us: int) -> F
             tombstones=convert(told["tombstones"], Tombstones | None),
             catch_up=convert(told.get("catch_up", {}), dict[str, CatchUp]),
             outboxes=convert(told.get("outboxes", {}), dict[str, float]),
+            switch_waits=convert(told.get("switch_waits", ""), str),
             capacity_used=convert(told.get("capacity_used"), dict[str, float] | None),
             without_code=convert(told.get("without_code", {}), dict[str, str]),
             document_agrees=agrees,
@@ -330,6 +344,20 @@ def lacking(document: ClusterDocument, found: list[Found]) -> list[str]:
     """A line for each rule and type, where some operation finds no quorum; else none."""
     served = served_now(document, found)
     return [each.told for each in served] if any(each.lacking for each in served) else []
+
+
+def fallbacks(document: ClusterDocument, found: list[Found]) -> list[str]:
+    """A line for each fallback in force, and for each reason why none is switched."""
+    in_force = [
+        f"{rule.objects}: its fallback is in force, while {rule.standing.condition}"
+        for rule in document.standing_rules
+        if rule.standing is not None and rule.has_fallen_back
+    ]
+    waiting: dict[str, list[str]] = {}
+    for each in found:
+        if each.switch_waits:
+            waiting.setdefault(each.switch_waits, []).append(each.id)
+    return in_force + [f"{', '.join(ids)}: {why}" for why, ids in waiting.items()]
 
 
 def own_views(found: list[Found]) -> list[str]:

@@ -2,8 +2,8 @@
 
 import json
 import re
-from collections.abc import Mapping
-from typing import Annotated, Final
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Final, TypeVar
 
 import typer
 from msgspec import UNSET
@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from ...adts.types.catalogue import SPECIFICATIONS, TYPE_PATTERN, adt_of, kept_type
 from ...adts.types.eventual_queue import EventualQueue
 from ...adts.types.semiqueue import Semiqueue
-from ...api_specs.cluster import ChoiceRule
+from ...api_specs.cluster import ChoiceRule, Fallback
 from ...quorums.choices.assignment import Assignment
 from ...quorums.choices.choice import Ordering, QuorumChoice
 from ...quorums.choices.choices import Replication
@@ -25,18 +25,30 @@ TomlOption = Annotated[
 
 _PLACE: Final = "# Above any other rule that matches the same objects: the first that matches applies.\n"
 _OPTIONS: Final = "collect = false # keeps decided events in the logs, for teaching\n"
+_Given = TypeVar("_Given", ChoiceRule, Fallback)
 _ONE_TYPE: Final = re.compile(TYPE_PATTERN)
 
 
 def filled_in(rule: ChoiceRule, votes: Mapping[str, int]) -> ChoiceRule:
     """The rule with numbers of votes for every class; systems, and rules for several types, stay as they were given."""
-    adt = adt_of(rule.objects)
-    if rule.reads or rule.initials or rule.finals or not _ONE_TYPE.fullmatch(adt):
+    if not _ONE_TYPE.fullmatch(adt_of(rule.objects)):
         return rule
+    if rule.standing is not None:
+        rule = replace(rule, fallback=_filled_in(rule, rule.standing, votes))
+    return _filled_in(rule, rule, votes)
+
+
+def _filled_in(rule: ChoiceRule, given: _Given, votes: Mapping[str, int]) -> _Given:
+    if given.reads or given.initials or given.finals:
+        return given
     choice = QuorumChoice(
-        kept_type(adt), votes, rule.classes, ordering=rule.ordering, consistency=rule.promises
+        kept_type(adt_of(rule.objects)),
+        votes,
+        given.classes,
+        ordering=rule.ordering,
+        consistency=rule.promises,
     )
-    return replace(rule, classes=dict(choice.classes))
+    return replace(given, classes=dict(choice.classes))
 
 
 def rule_text(rule: ChoiceRule) -> str:
@@ -47,14 +59,31 @@ def rule_text(rule: ChoiceRule) -> str:
     lines += ["outbox = true\n"] if rule.has_outboxes else []
     lines += ["exact_empty = true\n"] if rule.has_exact_empty else []
     lines += [] if rule.consistency is UNSET else [f"consistency = {quoted(rule.consistency)}\n"]
-    lines += [f"reads = {quoted(rule.reads)}\n"] if rule.reads else []
-    lines += [f"writes = {quoted(rule.writes)}\n"] if rule.writes else []
-    for title, systems in (("initials", rule.initials), ("finals", rule.finals)):
-        lines += [f"[choices.{title}]\n"] if systems else []
-        lines += [f"{quoted(name)} = {quoted(system)}\n" for name, system in systems.items()]
-    lines += ["\n[choices.classes]\n"] if rule.classes else []
-    lines += [f"{quoted(name)} = [{initial}, {final}]\n" for name, (initial, final) in rule.classes.items()]
+    lines += _quorum_lines("choices", rule)
+    if (fallback := rule.standing) is not None:
+        lines += ["\n[choices.fallback]\n"]
+        lines += [f"down = [{', '.join(map(quoted, fallback.down))}]\n"] if fallback.down else []
+        lines += [f"live_below = {fallback.live_below}\n"] if fallback.live_below else []
+        lines += [f"after_s = {repr(fallback.after_s).removesuffix('.0')}\n"]
+        lines += _quorum_lines("choices.fallback", fallback)
     return "".join(lines)
+
+
+def _quorum_lines(table: str, given: ChoiceRule | Fallback) -> Iterator[str]:
+    """Those of one choice, which stands in this table."""
+    if given.reads:
+        yield f"reads = {quoted(given.reads)}\n"
+    if given.writes:
+        yield f"writes = {quoted(given.writes)}\n"
+    for title, systems in (("initials", given.initials), ("finals", given.finals)):
+        if systems:
+            yield f"[{table}.{title}]\n"
+        for name, system in systems.items():
+            yield f"{quoted(name)} = {quoted(system)}\n"
+    if given.classes:
+        yield f"\n[{table}.classes]\n"
+    for name, (initial, final) in given.classes.items():
+        yield f"{quoted(name)} = [{initial}, {final}]\n"
 
 
 def offered_text(assignment: Assignment, ordering: Ordering, replication: Replication) -> str | None:

@@ -7,12 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from quorate.api_specs.cluster import (
+    AFTER_S_MAX,
+    AFTER_S_MIN,
     BadCluster,
     ChoiceRule,
     ClockSettings,
     ClusterDocument,
+    Fallback,
     ReplicaInfo,
     checked,
     parse,
@@ -53,6 +57,14 @@ OTHERWISE = st.fixed_dictionaries(
         "consistency": st.sampled_from(["atomic", "eventual"]),
         "outbox": st.just(True),
         "exact_empty": st.just(True),
+        "fallback": st.builds(
+            Fallback,
+            classes=st.sampled_from([{}, {"Enq/Ok": (0, 5), "Deq/Ok": (2, 5)}]),
+            down=st.just(("r3",)),
+            after_s=st.floats(AFTER_S_MIN, AFTER_S_MAX),
+        )
+        | st.builds(Fallback, live_below=st.just(3), reads=st.sampled_from(["", "r1*r2", "r1"]))
+        | st.just(Fallback(down=("r1",), initials={"Deq": "r2"}, finals={"Enq": "r2"})),
     },
 )
 SECONDS = st.floats(1e-9, 1e30)
@@ -87,16 +99,19 @@ def documents(draw: st.DrawFn) -> ClusterDocument:
     places += [] if types is UNSET else ["cart/*"]
     # A rule after one that matches all of its objects is refused.
     some = sorted(draw(st.sets(st.sampled_from(places), max_size=5)), key=places.index)
-    return checked(
-        ClusterDocument(
-            draw(text),
-            members,
-            tuple(draw(rules(each, members)) for each in some),
-            ClockSettings(draw(SECONDS), draw(st.none() | SECONDS), draw(SECONDS)),
-            Limits(requests_max=draw(st.integers(1, 2000)), wait_s_max=draw(st.floats(0.001, 25))),
-            types,
-        )
+    document = ClusterDocument(
+        draw(text),
+        members,
+        tuple(draw(rules(each, members)) for each in some),
+        ClockSettings(draw(SECONDS), draw(st.none() | SECONDS), draw(SECONDS)),
+        Limits(requests_max=draw(st.integers(1, 2000)), wait_s_max=draw(st.floats(0.001, 25))),
+        types,
     )
+    try:
+        return checked(document)
+    except BadCluster:  # A rule may keep fallbacks of others from being put in force.
+        without = tuple(replace(each, fallback=UNSET) for each in document.choices)
+        return checked(replace(document, choices=without))
 
 
 @given(documents())
@@ -158,6 +173,14 @@ def test_rules_stand_above_the_majorities() -> None:
         ChoiceRule("queue/a", outbox=True, consistency="eventual", initials={"Deq": "r1*r2 + r3"}),
         ChoiceRule("queue/a", initials={"Deq": "r1*r2 + r3"}, finals={"Enq/Ok": "(r1 + r2)*r3"}),
         ChoiceRule("queue/a", finals={"Deq/Ok": "r1", "Enq/Ok": "r1 + r2"}, ordering="quorum", collect=False),
+        ChoiceRule(
+            "queue/a",
+            reads="r1*r2 + r1*r3 + r2*r3",
+            fallback=Fallback(down=("r3",), after_s=2.5, reads="r1*r2"),
+        ),
+        ChoiceRule(
+            "queue/a", finals={"Deq": "r1*r2"}, fallback=Fallback(live_below=3, initials={"Deq": "r1"})
+        ),
         ChoiceRule("register/a", initials={"Read": "r1"}),
         ChoiceRule("register/a", reads="r1", writes="r1*r2", ordering="quorum"),
     ],

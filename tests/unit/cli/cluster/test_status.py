@@ -2,9 +2,9 @@
 
 import pytest
 
-from quorate.api_specs.cluster import ClusterDocument, ReplicaInfo
+from quorate.api_specs.cluster import ChoiceRule, ClusterDocument, Fallback, ReplicaInfo
 from quorate.api_specs.messages import Protocols
-from quorate.cli.cluster.status import BEHIND_S, CatchUp, Found, Tombstones, _show, understood
+from quorate.cli.cluster.status import BEHIND_S, CatchUp, Found, Tombstones, _show, fallbacks, understood
 
 
 def shown(capsys: pytest.CaptureFixture[str], *found: Found) -> str:
@@ -69,6 +69,19 @@ def test_replicas_of_different_releases_are_told_apart(capsys: pytest.CaptureFix
         capsys, ready("r1", release="0.2.0", protocol=new), ready("r3", release="0.2.0", protocol=new)
     )
     assert "release" not in told
+
+
+def test_fallbacks_in_force_and_why_none_is_switched_are_told() -> None:
+    members = tuple(ReplicaInfo(f"r{number}", f"http://r{number}:1") for number in (1, 2, 3))
+    rule = ChoiceRule("queue/jobs", fallback=Fallback(down=("r3",), reads="r1"))
+    first, second = (ClusterDocument("c", members, (rule.in_state(each),)) for each in (False, True))
+    assert fallbacks(first, [ready("r1"), ready("r2")]) == []
+    assert fallbacks(
+        second, [ready("r1", switch_waits="no right"), ready("r2", switch_waits="no right")]
+    ) == [
+        "queue/jobs: its fallback is in force, while r3 is down",
+        "r1, r2: no right",
+    ]
 
 
 def test_where_all_is_well_nothing_is_told(capsys: pytest.CaptureFixture[str]) -> None:
