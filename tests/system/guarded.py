@@ -7,14 +7,14 @@ import socket
 import ssl
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
 import httpx
 
-from quorate.api_specs.cluster import ClusterDocument
+from quorate.api_specs.cluster import ChoiceRule, ClusterDocument
 from quorate.cli.cluster.data_folder import format_data_folder
 from quorate.cli.cluster.document import new_document, read_document, write_new
 from quorate.client_sdk.transport.tls import ClientTls
@@ -48,6 +48,7 @@ class GuardedCluster:
         authority: Authority | None = None,
         mutual: Authority | None = None,
         is_forked: bool = True,
+        rules: Sequence[ChoiceRule] = (),
     ) -> None:
         self.root: Final = root
         self.tokens: Final = root / "tokens"
@@ -62,7 +63,7 @@ class GuardedCluster:
         self._ports: Final = [HeldPort.chosen() for _ in range(replicas)]
         urls = {f"r{n}": f"{scheme}://127.0.0.1:{port.number}" for n, port in enumerate(self._ports, 1)}
         self.path: Final = root / "cluster.toml"
-        write_new(self.path, new_document(urls))
+        write_new(self.path, new_document(urls, rules=rules))
         self.document: Final[ClusterDocument] = read_document(self.path)
         self.server: Final = None if authority is None else authority.signed("server")
         own = None if mutual is None else mutual.signed("replica")
