@@ -211,13 +211,13 @@ def _no_rule(document: ClusterDocument, objects: str) -> str:
 def without_rule(document: ClusterDocument, objects: str) -> ClusterDocument:
     """The document without the rule for exactly these objects; of one that changes, what it changes to."""
     left = tuple(each for each in document.choices if each.objects != objects)
-    return checked(replace(document, old=UNSET, choices=left))
+    return checked(replace(document, old=UNSET, dead=UNSET, choices=left))
 
 
 def with_rule(document: ClusterDocument, rule: ChoiceRule) -> ClusterDocument:
     """The document with this rule in the place of the one for the same objects, or before the first that would leave it none; of one that changes, what it
     changes to. Raises BadCluster."""
-    document = replace(document, old=UNSET)
+    document = replace(document, old=UNSET, dead=UNSET)
     rules = list(document.choices)
     if (before := _rule_for(document, rule.objects)) is not None:
         kept = replace(rule, ordering=before.ordering, collect=before.collect, consistency=before.consistency)
