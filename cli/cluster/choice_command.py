@@ -31,7 +31,7 @@ from .change_command import (
 )
 from .configuration_command import CHANGING
 from .document import DEFAULT_NAME
-from .status import told_document
+from .status import fallback_state, told_document
 
 ObjectsArgument = Annotated[
     str, typer.Argument(metavar="OBJECTS", help="Which objects, as queue/jobs or queue/fast-*.")
@@ -162,8 +162,7 @@ def _shown(document: ClusterDocument, rule: ChoiceRule) -> str:
     text = rule_text(filled_in(rule, document.own_votes))
     if rule.standing is None:
         return text
-    state = "in force" if rule.has_fallen_back else "not in force; it is"
-    return f"# Its fallback is {state} while {rule.standing.condition}.\n{text}"
+    return f"# Its fallback is {fallback_state(document, rule)} while {rule.standing.condition}.\n{text}"
 
 
 def _deciding(document: ClusterDocument, objects: str) -> ChoiceRule:

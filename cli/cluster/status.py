@@ -15,7 +15,7 @@ from rich.markup import escape
 from rich.measure import Measurement
 from rich.table import Table
 
-from ...api_specs.cluster import BadCluster, ClusterDocument, from_json
+from ...api_specs.cluster import BadCluster, ChoiceRule, ClusterDocument, from_json
 from ...api_specs.configuration import check_same_cluster, in_force
 from ...api_specs.limits import CAPACITY_ALARM
 from ...api_specs.messages import FOLLOWING, UNTOLD, Protocols
@@ -29,6 +29,7 @@ from .document import DEFAULT_NAME, read_document, url_of
 from .probe import HostUnknown, NoAnswer, TlsFailed, WrongToken, get
 from .served import HEALTH_PATH, RuleServed, served_by
 
+NOT_IN_FORCE: Final = "not in force; it is"
 _MIB: Final = 1024 * 1024
 BEHIND_S: Final = 10.0
 """A replica that was not level with another one for so long is said to be behind; while callers are served, a second is usual."""
@@ -346,12 +347,22 @@ def lacking(document: ClusterDocument, found: list[Found]) -> list[str]:
     return [each.told for each in served] if any(each.lacking for each in served) else []
 
 
+def fallback_state(document: ClusterDocument, rule: ChoiceRule) -> str:
+    """Whether the fallback of the rule is in force, in words before "while" and its condition. In the middle of a switch neither choice is enough."""
+    before = () if document.former is None else document.former.choices
+    if any(
+        each.objects == rule.objects and each == rule.in_state(not rule.has_fallen_back) for each in before
+    ):
+        return "being put in force; it holds" if rule.has_fallen_back else "being put out of force; it holds"
+    return "in force" if rule.has_fallen_back else NOT_IN_FORCE
+
+
 def fallbacks(document: ClusterDocument, found: list[Found]) -> list[str]:
     """A line for each fallback in force, and for each reason why none is switched."""
     in_force = [
-        f"{rule.objects}: its fallback is in force, while {rule.standing.condition}"
+        f"{rule.objects}: its fallback is {fallback_state(document, rule)} while {rule.standing.condition}"
         for rule in document.standing_rules
-        if rule.standing is not None and rule.has_fallen_back
+        if rule.standing is not None and fallback_state(document, rule) != NOT_IN_FORCE
     ]
     waiting: dict[str, list[str]] = {}
     for each in found:

@@ -41,7 +41,7 @@ def test_a_fallback_is_set_shown_and_kept_by_commands_that_change_something_else
     until_now(lambda: has_fallen_back(running), "the fallback is in force")
     out = run_at(running, "choice", "show", "queue/jobs")[1]
     assert out.startswith("# Its fallback is in force while r3 is down.\n")
-    assert "queue/jobs: its fallback is in force, while r3 is down." in run_at(running, "status")[1]
+    assert "queue/jobs: its fallback is in force while r3 is down." in run_at(running, "status")[1]
     file = run_at(running, "configuration")[1]
     (rule,) = parse(file).standing_rules
     assert (rule.fallback, rule.has_fallen_back) == (Fallback(down=("r3",), after_s=2.0, reads="r1"), False)

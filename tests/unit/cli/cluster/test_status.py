@@ -79,8 +79,15 @@ def test_fallbacks_in_force_and_why_none_is_switched_are_told() -> None:
     assert fallbacks(
         second, [ready("r1", switch_waits="no right"), ready("r2", switch_waits="no right")]
     ) == [
-        "queue/jobs: its fallback is in force, while r3 is down",
+        "queue/jobs: its fallback is in force while r3 is down",
         "r1, r2: no right",
+    ]
+    falls, goes = joint(first, second), joint(second, first)
+    assert fallbacks(falls, []) == [
+        "queue/jobs: its fallback is being put in force; it holds while r3 is down"
+    ]
+    assert fallbacks(goes, []) == [
+        "queue/jobs: its fallback is being put out of force; it holds while r3 is down"
     ]
 
 
