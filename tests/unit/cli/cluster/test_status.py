@@ -5,6 +5,7 @@ import pytest
 from quorate.api_specs.cluster import ChoiceRule, ClusterDocument, Fallback, ReplicaInfo
 from quorate.api_specs.messages import Protocols
 from quorate.cli.cluster.status import BEHIND_S, CatchUp, Found, Tombstones, _show, fallbacks, understood
+from quorate.client_sdk.protocol.configurations import joint
 
 
 def shown(capsys: pytest.CaptureFixture[str], *found: Found) -> str:
