@@ -479,10 +479,10 @@ PLANTS: Final = (
     in_changes("new-quorums-alone", changing.meet_the_new_alone, FEW),
     in_changes("old-quorums-alone", changing.meet_the_old_alone, FEW),
     in_changes(
-        "any-survivor-stands-in", changing.meet_any_survivor, Hint(), worlds="dying", seeds=10, first=140
+        "any-survivor-stands-in", changing.meet_any_survivor, Hint(), worlds="dying", seeds=10, first=280
     ),
     in_changes(
-        "old-is-over-at-once", changing.wait_for_no_survivor, Hint(), worlds="dying", seeds=10, first=280
+        "old-is-over-at-once", changing.wait_for_no_survivor, Hint(), worlds="dying", seeds=10, first=140
     ),
     in_changes("terms-outlast-configurations", changing.keep_terms, FEW, "answers", "decided", first=75),
     in_changes("rounds-outlast-configurations", changing.keep_replies, FEW, "answers", "decided"),
