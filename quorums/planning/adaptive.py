@@ -4,14 +4,14 @@ Herlihy 1987 (Dynamic Quorum Adjustment for Partitioned Data): quorums inflate a
 cluster's configuration switches: old, both together, new. It costs time, and it cannot happen at all while too few members are up:
 
 * it begins once the condition has held (or not held) for `after`, and `after` the switch before, while members are up that could bring
-  it to its end: they hold every quorum of both choices, so that what the old one stored can be copied. So they block every quorum of the
-  old one, too, for each meets another that they hold: no operation can end under it without them;
+  it to its end: they hold every quorum of both choices, so that what the old one stored can be copied, and the others hold none, so that
+  nothing can be read or stored under the old one without them (`could_change`);
 * while both are in force, each operation needs a quorum of both;
 * it ends once such members have been up for `lasts`;
 * it is taken back where such members have not been up for `after`, or the condition has been over for as long, by a majority.
 
-Objects without a rule, and the register by which the cluster changes, have majorities, which count as quorums of both choices. Times are
-whole numbers, in any unit.
+Objects without a rule, and the register by which the cluster changes, have majorities: a change takes one. Times are whole numbers, in any
+unit.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -90,18 +90,13 @@ class StandingRule:
     lasts: int
 
     @cached_property
-    def _majorities(self) -> tuple[Quorum, ...]:
-        """Those of what has no rule."""
-        return tuple(QuorumChoice(self.normal.specification, self.votes).asked())
-
-    @cached_property
     def _asked(self) -> tuple[Quorum, ...]:
         return (*self.normal.asked(), *self.fallback.asked())
 
     def facts(self, up: frozenset[str]) -> _Facts:
         """What these members that are up allow."""
-        has_majority = is_held(self._majorities, up)
-        return _Facts(self.condition.holds(up), has_majority and is_held(self._asked, up), has_majority)
+        can_switch = could_change(self._asked, self.votes, up)
+        return _Facts(self.condition.holds(up), can_switch, has_majority(self.votes, up))
 
     def serves(self, event_class: EventClass, up: frozenset[str], in_force: InForce) -> bool:
         """Whether these members hold both quorums of the event class, of the choice in force."""
@@ -113,9 +108,18 @@ class StandingRule:
         return all(serves(choice, event_class, up) for choice in sides[in_force])
 
 
-def is_held(quorums: Iterable[Quorum], up: Collection[str]) -> bool:
-    """Whether the members that are up hold all of these."""
-    return all(quorum.is_met_by(up) for quorum in quorums)
+def has_majority(votes: Mapping[str, int], up: Collection[str]) -> bool:
+    """Whether the members that are up have more than half of the votes."""
+    return 2 * sum(own for name, own in votes.items() if name in up) > sum(votes.values())
+
+
+def could_change(quorums: Iterable[Quorum], votes: Mapping[str, int], up: Collection[str]) -> bool:
+    """Whether the members that are up could bring a change to its end between choices with these quorums: they hold each and have a majority, and
+    the others hold none. Then a cluster could, too, in both directions (`quorate.api_specs.cluster.switch_problem`)."""
+    others = votes.keys() - up
+    return has_majority(votes, up) and all(
+        quorum.is_met_by(up) and not quorum.is_met_by(others) for quorum in quorums
+    )
 
 
 def serves(choice: QuorumChoice, event_class: EventClass, up: Collection[str]) -> bool:

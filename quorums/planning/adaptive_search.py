@@ -16,6 +16,7 @@ from ..choices.assignment import of_pair
 from ..choices.choice import QuorumChoice
 from ..choices.choices import constraints_of
 from ..choices.system_choice import SystemChoice
+from ..systems.systems import System
 from ..systems.systems import votes as votes_system
 from .adaptive import (
     Condition,
@@ -24,8 +25,8 @@ from .adaptive import (
     Piece,
     StandingRule,
     Stretch,
+    could_change,
     course,
-    is_held,
     overlaid,
     serves,
 )
@@ -159,12 +160,17 @@ class Search:
 
     def _majority_without(self, group: Collection[str], votes: Mapping[str, int]) -> dict[str, QuorumChoice]:
         others = {name: own for name, own in votes.items() if name not in group}
-        if not (total := sum(others.values())):
+        if (system := majority_of(others)) is None:
             return {}
-        system = votes_system(others, total // 2 + 1)
         assignment = of_pair(constraints_of(self.specification), system, system)
         choice = SystemChoice(self.specification, votes, assignment, "clock", "atomic")
         return {f"majority of {', '.join(others)}": choice}
+
+
+def majority_of(votes: Mapping[str, int]) -> System | None:
+    """More than half of these votes; None where there are none."""
+    total = sum(votes.values())
+    return votes_system(votes, total // 2 + 1) if total else None
 
 
 class _Known:
@@ -201,9 +207,8 @@ class _Known:
         return self._worth[choice]
 
     def _allowed(self, choice: QuorumChoice) -> list[bool]:
-        """Whether all its quorums are held; those of what has no rule, too."""
+        """Whether a change from or to it could come to its end, as far as its own quorums go."""
         if choice not in self._held:
-            majorities = QuorumChoice(choice.specification, self._votes)
-            asked = (*choice.asked(), *majorities.asked())
-            self._held[choice] = [is_held(asked, up) for up, _ in self._lasted]
+            asked = tuple(choice.asked())
+            self._held[choice] = [could_change(asked, self._votes, up) for up, _ in self._lasted]
         return self._held[choice]

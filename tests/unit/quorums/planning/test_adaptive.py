@@ -16,7 +16,9 @@ from quorate.quorums.planning.adaptive import (
     Piece,
     StandingRule,
     Stretch,
+    could_change,
     course,
+    has_majority,
     overlaid,
     serves,
 )
@@ -96,6 +98,17 @@ def test_a_change_that_cannot_end_is_taken_back() -> None:
     slow = StandingRule(MAJORITY, FEW, Condition(frozenset("e")), FIVE, after=10, lasts=60)
     found = course(trace((0, "abcde"), (100, "abcd"), (112, "abcde"), end=200), slow)
     assert in_words(found) == [(0, 110, "normal"), (110, 122, "joint"), (122, 200, "normal")]
+
+
+def test_who_could_change_holds_all_quorums_and_leaves_none_to_the_others() -> None:
+    both = (*MAJORITY.asked(), *OF_THREE.asked())
+    assert could_change(both, FIVE, frozenset("abc"))
+    assert not could_change(both, FIVE, frozenset("ade")), "one of a, b and c"
+    assert not could_change(OF_THREE.asked(), FIVE, frozenset("ab")), "no majority of the votes"
+    idle = QuorumChoice(Queue(), FIVE, {"Enq/Ok": (1, 3), "Deq/Ok": (3, 3)})
+    assert not could_change(idle.asked(), FIVE, frozenset("abcd")), "e could still read alone before an Enq"
+    votes = {"a": 2, "b": 1, "c": 1}
+    assert [has_majority(votes, up) for up in ("ab", "bc", "a", "")] == [True, False, False, False]
 
 
 def test_without_a_majority_nothing_is_taken_back() -> None:

@@ -1,12 +1,29 @@
-"""The best standing rule of small traces, worked out by hand."""
+"""The best standing rule of small traces, worked out by hand, and which rules a cluster could put in force."""
+
+from itertools import combinations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
 
+from quorate.adts.specification import Specification
+from quorate.adts.types.catalogue import SPECIFICATIONS
 from quorate.adts.types.queue import Queue
+from quorate.api_specs.cluster import (
+    ChoiceRule,
+    ClusterDocument,
+    Fallback,
+    ReplicaInfo,
+    checked,
+    switch_problem,
+    with_states,
+)
 from quorate.quorums.choices.choice import QuorumChoice
+from quorate.quorums.choices.choices import constraints_of, minimal_choices
 from quorate.quorums.planning import adaptive_search
 from quorate.quorums.planning.adaptive import Condition, StandingRule, Stretch, course
-from quorate.quorums.planning.adaptive_search import Search, Trace, View
+from quorate.quorums.planning.adaptive_search import Candidate, Search, Trace, View, majority_of
 from tests.unit.quorums.planning.test_adaptive import EAGER, FIVE, MAJORITY, OF_THREE, TWO_DOWN, trace
 
 FIXED = {"majority": MAJORITY, "eager": EAGER}
@@ -122,3 +139,67 @@ def test_votes_count_in_majorities_of_the_others() -> None:
     assert choice.final_of("Enq/Ok").is_met_by("bc")
     assert not choice.final_of("Enq/Ok").is_met_by("bd")
     assert search._majority_without(frozenset("abc"), votes) == {}, "d has no vote"
+
+
+def sizes_of(choice: QuorumChoice) -> dict[str, tuple[int, int]]:
+    return {name: (own.initial, own.final) for name, own in choice.classes.items()}
+
+
+def as_document(candidate: Candidate) -> ClusterDocument:
+    """A cluster whose one rule is this candidate."""
+    rule = candidate.rule
+    down = tuple(sorted(rule.condition.down))
+    if candidate.fallback.startswith("majority of"):
+        system = str(majority_of({name: own for name, own in rule.votes.items() if name not in down}))
+        fallback = Fallback(reads=system, writes=system)
+    else:
+        fallback = Fallback(sizes_of(rule.fallback))
+    fallback = replace(fallback, down=down, live_below=rule.condition.live_below, after_s=rule.after)
+    members = tuple(
+        ReplicaInfo(name, f"http://127.0.0.1:{port}", own)
+        for port, (name, own) in enumerate(rule.votes.items(), 1)
+    )
+    objects = f"{rule.normal.specification.name}/jobs"
+    return ClusterDocument("local", members, (ChoiceRule(objects, sizes_of(rule.normal), fallback=fallback),))
+
+
+def fixed_of(specification: Specification, votes: dict[str, int]) -> dict[str, QuorumChoice]:
+    """Some minimal choices, and one whose first operation reads one vote for nothing."""
+    rows = minimal_choices(constraints_of(specification), votes, "by-operation")[:4]
+    found = [QuorumChoice(specification, votes, row.classes) for row in rows]
+    sizes = sizes_of(QuorumChoice(specification, votes))
+    first = next(iter(sizes))
+    assert sizes[first][0] == 0
+    found.append(QuorumChoice(specification, votes, sizes | {first: (1, sizes[first][1])}))
+    return {str(number): choice for number, choice in enumerate(found)}
+
+
+@pytest.mark.parametrize("adt", ["queue", "register"])
+@given(data=st.data())
+def test_a_cluster_could_put_each_rule_in_force_where_the_search_thinks_so(
+    adt: str, data: st.DataObject
+) -> None:
+    """Each candidate is a rule that a cluster takes; and whichever members are up, it can be switched to what is wanted then where the search thinks so."""
+    names = "abcde"[: data.draw(st.integers(3, 5))]
+    votes = {name: data.draw(st.sampled_from((1, 1, 1, 2, 0))) for name in names}
+    if not any(votes.values()):
+        votes["a"] = 1
+    sets = st.frozensets(st.sampled_from(names))
+    steps = trace(
+        *(
+            (100 * place, "".join(up))
+            for place, up in enumerate(data.draw(st.lists(sets, min_size=2, max_size=6)))
+        ),
+        end=1000,
+    )
+    specification = SPECIFICATIONS[adt]
+    mix = dict.fromkeys(specification.depends, 1 / len(specification.depends))
+    search = Search(specification, fixed_of(specification, votes), mix, list(mix), after=10, lasts=1)
+    for candidate in search._ranked(Trace(votes, steps, [View(1, steps)])):
+        normal = checked(as_document(candidate))
+        back = with_states(normal, {rule.objects: True for rule in normal.standing_rules})
+        for size in range(len(names) + 1):
+            for up in map(frozenset, combinations(names, size)):
+                facts = candidate.rule.facts(up)
+                old, new = (normal, back) if facts.holds else (back, normal)
+                assert not facts.can_switch or not switch_problem(old, new, up)
