@@ -19,7 +19,7 @@ from ..failure import Usage
 from ..groups import Group
 from ..options import ClusterOption
 from ..output import AsJson, answer, reported, say
-from ..quorums.advice import Advice, AdviceOption
+from ..quorums.advice import Advice, AdviceOption, StandingOption
 from ..quorums.choice_rule import filled_in, rule_text
 from .change_command import (
     DEADLINE_S,
@@ -58,6 +58,7 @@ def set_choice(
         str, typer.Option("--writes", metavar="SYSTEM", help="Who stores changes; else what meets --reads.")
     ] = "",
     advice: AdviceOption = None,
+    standing: StandingOption = False,
     fallback: Annotated[
         list[str] | None,
         typer.Option(
@@ -80,8 +81,13 @@ def set_choice(
         int, typer.Option("--live-below", metavar="N", min=0, help="While fewer members than that are live.")
     ] = 0,
     after_s: Annotated[
-        float, typer.Option("--after", metavar="SECONDS", help="How long, before the cluster switches.")
-    ] = AFTER_S,
+        float | None,
+        typer.Option(
+            "--after",
+            metavar="SECONDS",
+            help=f"How long, before the cluster switches; {AFTER_S:g} if left out.",
+        ),
+    ] = None,
     cluster: ClusterOption = DEFAULT_NAME,
     dry_run: DryRunOption = False,
     deadline_s: ChangeDeadlineOption = DEADLINE_S,
@@ -90,22 +96,29 @@ def set_choice(
 ) -> None:
     """Give objects of a running cluster another quorum choice; callers go on.
 
-    Without quorums: those that a report recommends (--advice), else
-    majorities. Without a fallback, none is kept. It prints the rule, to be
-    put into the cluster file. For the rest see `quorate change`.
+    Without quorums: those that a report recommends (--advice), or its rule
+    of two choices (--standing), else majorities. Without a fallback, none is
+    kept. It prints the rule, to be put into the cluster file. For the rest
+    see `quorate change`.
     """
     now = told_document(cluster)
     _check_objects(now, objects)
     rule = ChoiceRule(objects, _classes(now, objects, quorums), reads=reads, writes=writes)
-    report = None if advice is None else Advice(advice, now, objects)
-    if report is not None and not (quorums or reads or writes):
+    is_first = bool(quorums or reads or writes)
+    is_second = bool(
+        fallback or fallback_reads or fallback_writes or down or live_below or after_s is not None
+    )
+    if standing:
+        _check_standing(has_report=advice is not None, has_words=is_first or is_second)
+    report = None if advice is None else Advice(advice, now, objects, is_standing=standing)
+    if report is not None and not is_first:
         rule = report.rule
-    if fallback or fallback_reads or fallback_writes or down or live_below:
+    if is_second:
         second = Fallback(
             _classes(now, objects, fallback),
             tuple(down or ()),
             live_below,
-            after_s,
+            AFTER_S if after_s is None else after_s,
             fallback_reads,
             fallback_writes,
         )
@@ -125,11 +138,23 @@ def _measured(report: Advice, objects: str, now: ClusterDocument, wanted: Cluste
     """Say what the report has of the choices before and after; the same for programs."""
     rows = report.compared(now if now.former is None else now.former, wanted)
     say(f"By the report {report.source}:")
+    for sentence in report.sentences:
+        say(sentence)
     for row in rows:
         say(f"{objects}: {row.told}.")
     if not rows:
         say("It lacks some of the sets of replicas that were up together, so it has no figures for a choice.")
-    return {"advice": {"report": str(report.place), "available": to_builtins(rows)}}
+    return {"advice": {"report": str(report.place), "available": to_builtins(rows), **report.shares}}
+
+
+def _check_standing(*, has_report: bool, has_words: bool) -> None:
+    if not has_report:
+        raise Usage("--standing takes the rule of a report: add --advice OUT, the folder of the report.")
+    if has_words:
+        raise Usage(
+            "--standing takes both choices and the condition from the report: leave out quorums, the fallback, --down, --live-below and --after; or "
+            "leave out --standing, and write them as the report's rule has them."
+        )
 
 
 @choice_app.command("show")

@@ -11,15 +11,15 @@ from ...quorums.choices.choice import QuorumChoice
 from ...quorums.planning.adaptive import InForce, Stretch
 from ...quorums.planning.adaptive_search import Result, Search, Trace, View
 from ...quorums.systems.systems import System
-from ..model.advice import choice_of
+from ..model.advice import choice_of, is_kept
 from ..model.aggregates import BINS, Aggregates
 from ..model.confidence import Block
-from ..model.figures import AdaptiveClassFigures, AdaptiveFigures, RecommendationFigures
+from ..model.figures import AdaptiveClassFigures, AdaptiveFigures, QuorumFigures, RecommendationFigures
 from ..model.models import US_PER_S, Model
 from ..model.questions import Questions, names_of
 from ..model.run_document import Run
 from ..reference.trace import by_bin
-from .derive_choices import TIE, Answer, quorums_of
+from .derive_choices import TIE, Answer, objects_of, quorums_of
 
 AFTER_S: Final = 10.0
 """How long a condition must last before quorums are switched."""
@@ -106,6 +106,8 @@ class _Type:
         rule, best = result.candidate.rule, self.by_name[self.best.choice]
         interval = self.model.difference(self._series(trace, result), self._fixed_series())
         difference = result.served - self.best.served
+        normal, fallback = self._quorums(result.candidate.normal), self._quorums(result.candidate.fallback)
+        is_advice = difference > TIE and self._is_kept(normal) and self._is_kept(fallback)
         return AdaptiveFigures(
             adt=self.best.adt,
             fixed=self.best.choice,
@@ -132,7 +134,17 @@ class _Type:
                 for each in best.classes
                 if each.event_class in result.available
             ),
+            normal_quorums=normal,
+            fallback_quorums=fallback,
+            objects=objects_of(self.best.adt, self.run) if is_advice else (),
         )
+
+    def _quorums(self, name: str) -> tuple[QuorumFigures, ...]:
+        """Those of a fixed choice; none of a majority of the members that the condition leaves."""
+        return quorums_of(self.by_name[name]) if name in self.names else ()
+
+    def _is_kept(self, quorums: Sequence[QuorumFigures]) -> bool:
+        return is_kept(self.best.adt, quorums, self.run.votes)
 
     def _lasted(self, result: Result, in_force: InForce) -> float:
         lasted = sum(each.end - each.start for each in result.course.phases if each.in_force == in_force)

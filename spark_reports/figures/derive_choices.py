@@ -301,12 +301,20 @@ def quorums_of(choice: Choice) -> tuple[QuorumFigures, ...]:
 
 
 def objects_to_change(choice: Choice, run: Run) -> tuple[str, ...]:
-    """The objects that have another choice: known where one choice was run for the type; else `<type>/NAME` stands for one that the reader knows."""
-    was_run = [each.name for each in run.choices if each.adt == choice.adt]
-    if was_run == [choice.run_as]:
-        return ()
+    """The objects that have another choice."""
+    was_run = _was_run(choice.adt, run)
+    return () if was_run == [choice.run_as] else objects_of(choice.adt, run)
+
+
+def objects_of(adt: str, run: Run) -> tuple[str, ...]:
+    """The objects of the type: known where one choice was run for it; else `<type>/NAME` stands for one that the reader knows."""
+    was_run = _was_run(adt, run)
     kept = [object_key(name) for name, own in run.objects.items() if [own] == was_run]
-    return tuple(dict.fromkeys(kept)) or (f"{choice.adt}/NAME",)
+    return tuple(dict.fromkeys(kept)) or (f"{adt}/NAME",)
+
+
+def _was_run(adt: str, run: Run) -> list[str]:
+    return [each.name for each in run.choices if each.adt == adt]
 
 
 def _beats(one: Sequence[float], other: Sequence[float]) -> bool:

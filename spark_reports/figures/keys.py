@@ -288,6 +288,18 @@ KEYS: Final[Mapping[str, str]] = {
         joint_s="seconds in which quorums of both choices were asked for; of the plan, where measured time was scaled",
         fallback_s="seconds in which the fallback was in force, likewise",
         tried="rules that were simulated: those of two choices and a condition that would serve most if switching took no time",
+        objects="objects for which quorate choice set --advice --standing sets the rule; <type>/NAME where they are not known; none where the "
+        "rule would not have served more, or the service does not keep its choices",
+    ),
+    **_table(
+        "adaptive[].normal_quorums",
+        _QUORUMS,
+        event_class="event class of the choice while the condition does not hold",
+    ),
+    **_table(
+        "adaptive[].fallback_quorums",
+        _QUORUMS,
+        event_class="event class of the choice while it holds; no row where that is a majority of the replicas that the condition leaves",
     ),
     **_table(
         "adaptive[].classes",

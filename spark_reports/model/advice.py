@@ -1,6 +1,6 @@
-"""What a report advises, from its figures or from a `figures.json` read back: the rule, and what a choice would have given.
+"""What a report advises, from its figures or from a `figures.json` read back: the rules, and what a choice would have given.
 
-Owns the step from a recommended choice to a rule of the cluster file. Must not know where a report lies, nor a cluster.
+Owns the step from a recommended choice, or from the best standing rule, to a rule of the cluster file. Must not know where a report lies, nor a cluster.
 """
 
 from collections.abc import Iterable, Mapping
@@ -8,15 +8,18 @@ from typing import Final
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ...adts.specification import EventClass, Specification, operation_of
 from ...adts.types.catalogue import kept_type
-from ...api_specs.cluster import ChoiceRule
+from ...api_specs.cluster import ChoiceRule, Fallback
 from ...quorums.choices.choice import BadChoice, QuorumChoice
 from ...quorums.choices.system_choice import choice_of_events
+from ...quorums.planning.adaptive_search import majority_of
 from .errors import ReportError
 from .figures import (
     FORMAT,
+    AdaptiveFigures,
     QuorumFigures,
     RecommendationFigures,
     ReplicaFigures,
@@ -37,6 +40,7 @@ class Told(Struct, frozen=True):
     replicas: tuple[ReplicaFigures, ...]
     up_sets: tuple[UpSetFigures, ...]
     recommendations: tuple[RecommendationFigures, ...]
+    adaptive: tuple[AdaptiveFigures, ...]
 
 
 class _Versioned(Struct, frozen=True):
@@ -72,6 +76,30 @@ def rule_of(objects: str, quorums: Iterable[QuorumFigures]) -> ChoiceRule:
     initials = {operation_of(row.event_class): row.initial for row in rows if row.initial != "0"}
     finals = {row.event_class: row.final for row in rows if row.final != "0"}
     return ChoiceRule(objects, initials=initials, finals=finals)
+
+
+def standing_rule_of(
+    objects: str, row: AdaptiveFigures, names: Mapping[str, str], votes: Mapping[str, int]
+) -> ChoiceRule:
+    """The standing rule for objects. `names` are the members' ids of the report's replicas, `votes` the members' votes."""
+    fallback = rule_of(objects, row.fallback_quorums)
+    down = tuple(names[each] for each in row.down)
+    if not row.fallback_quorums:
+        majority = str(majority_of({each: own for each, own in votes.items() if each not in down}))
+        fallback = replace(fallback, reads=majority, writes=majority)
+    return replace(
+        rule_of(objects, row.normal_quorums),
+        fallback=Fallback(
+            classes=fallback.classes,
+            down=down,
+            live_below=row.live_below or 0,
+            after_s=row.after_s,
+            reads=fallback.reads,
+            writes=fallback.writes,
+            initials=fallback.initials,
+            finals=fallback.finals,
+        ),
+    )
 
 
 def choice_of(

@@ -301,7 +301,7 @@ class AgainstFigures:
 
 @dataclass(frozen=True, slots=True)
 class QuorumFigures:
-    """The quorums of one event class of a recommended choice."""
+    """The quorums of one event class of a choice."""
 
     event_class: str
     initial: str
@@ -339,7 +339,8 @@ class AdaptiveClassFigures:
 
 @dataclass(frozen=True, slots=True)
 class AdaptiveFigures:
-    """The standing rule that would have served most of the mix, of those that were tried, beside the recommended choice alone."""
+    """The standing rule that would have served most of the mix, of those that were tried, beside the recommended choice alone; `objects` are those to
+    give it to."""
 
     adt: str
     fixed: str
@@ -360,6 +361,9 @@ class AdaptiveFigures:
     fallback_s: float
     tried: int
     classes: tuple[AdaptiveClassFigures, ...]
+    normal_quorums: tuple[QuorumFigures, ...]
+    fallback_quorums: tuple[QuorumFigures, ...]
+    objects: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

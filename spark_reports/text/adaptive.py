@@ -1,19 +1,23 @@
 """The sentences about standing rules: what switching between two choices would have won, or that it wins nothing. Pure."""
 
-from ..model.figures import AdaptiveFigures, Figures
+from ..model.figures import AdaptiveFigures, Figures, WindowFigures
 from ..model.phrases import counted, duration, listed, percent, points, quoted, signed
 
 
 def sentences(figures: Figures) -> list[str]:
     """Give what is to be said of each type, where any replica failed: what the best standing rule gives, then which it is and what it costs."""
-    scale = " of the plan" if figures.window.time_scale != 1 else ""
     told: list[str] = []
     for row in figures.adaptive:
-        told += [_wins(row), _rule(row, scale)] if row.wins else [_wins_nothing(row)]
+        told += winning(row, figures.window) if row.wins else [wins_nothing(row)]
     tried = {row.adt for row in figures.adaptive}
     if any(replica.outages for replica in figures.replicas):
-        told += [_cannot_switch(row.adt) for row in figures.recommendations if row.adt not in tried]
+        told += [cannot_switch(row.adt) for row in figures.recommendations if row.adt not in tried]
     return told
+
+
+def winning(row: AdaptiveFigures, window: WindowFigures) -> list[str]:
+    """Give what is to be said of a rule that wins."""
+    return [_wins(row), _rule(row, " of the plan" if window.time_scale != 1 else "")]
 
 
 def condition(row: AdaptiveFigures) -> str:
@@ -43,14 +47,16 @@ def _rule(row: AdaptiveFigures, scale: str) -> str:
     )
 
 
-def _wins_nothing(row: AdaptiveFigures) -> str:
+def wins_nothing(row: AdaptiveFigures) -> str:
+    """Say so where no rule wins."""
     return (
         f"For the {row.adt}, switching quorums as replicas fail wins nothing here: no standing rule of the {row.tried} that were tried "
         f"would have served more of the mix than {quoted(row.fixed, row.adt)} alone, {percent(row.served_fixed)}."
     )
 
 
-def _cannot_switch(adt: str) -> str:
+def cannot_switch(adt: str) -> str:
+    """Say so where no rule could have switched."""
     return (
         f"For the {adt}, no standing rule was found that could have switched quorums as replicas failed here: while its condition holds, that "
         "takes replicas that hold every quorum of both choices."

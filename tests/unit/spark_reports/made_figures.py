@@ -222,13 +222,14 @@ class Made:
             high=min(1.0, served + 0.02),
             tied=tied,
             against=tuple(against),
-            quorums=tuple(
-                QuorumFigures(
-                    f"{operation}/Ok", "0" if operation == "Enq" else str(needed), str(needed), needed
-                )
-                for operation, needed in zip(("Enq", "Deq"), self.needs[self.best], strict=True)
-            ),
+            quorums=self.quorums(),
             objects=("queue/NAME",) if len(tied) < len(self.needs) - 1 else (),
+        )
+
+    def quorums(self) -> tuple[QuorumFigures, ...]:
+        return tuple(
+            QuorumFigures(f"{operation}/Ok", "0" if operation == "Enq" else str(needed), str(needed), needed)
+            for operation, needed in zip(("Enq", "Deq"), self.needs[self.best], strict=True)
         )
 
     def adaptive(self) -> tuple[AdaptiveFigures, ...]:
@@ -259,6 +260,9 @@ class Made:
                     )
                     for operation, needed in zip(("Enq", "Deq"), self.needs[self.best], strict=True)
                 ),
+                normal_quorums=self.quorums(),
+                fallback_quorums=(),
+                objects=("queue/NAME",),
             ),
         )
 

@@ -138,3 +138,27 @@ def test_a_choice_of_ones_own_gets_the_figures_of_the_report(running: LocalClust
         assert (code, rule in err, figures in err) == (0, True, True), err
     code, _, err = run_at(running, "choice", "set", "register/r", "--advice", out)
     assert (code, "is about objects of type queue, and not about register/r" in err) == (2, True)
+
+
+def test_a_standing_rule_is_all_that_a_report_says_of_it_or_nothing(
+    running: LocalCluster, tmp_path: Path
+) -> None:
+    out = report(running, tmp_path)
+    wrong: tuple[tuple[tuple[str, ...], str], ...] = (
+        (("--standing",), "--standing takes the rule of a report: add --advice OUT"),
+        (
+            ("--standing", "--advice", out, "Enq=0,3"),
+            "--standing takes both choices and the condition from the report",
+        ),
+        (
+            ("--standing", "--advice", out, "--after", "0"),
+            "--standing takes both choices and the condition from the report",
+        ),
+        (
+            ("--standing", "--advice", out),
+            "has no standing rule: leave --standing out. For the queue, no standing rule was found",
+        ),
+    )
+    for words, expected in wrong:
+        code, _, err = run_at(running, "choice", "set", "queue/jobs", *words)
+        assert (code, expected in " ".join(err.split())) == (2, True), err

@@ -5,11 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from quorate.api_specs.cluster import ClusterDocument, parse
+from quorate.api_specs.cluster import BadCluster, ChoiceRule, ClusterDocument, Fallback, parse
+from quorate.cli.cluster.choice_command import with_rule
 from quorate.cli.failure import Usage
 from quorate.cli.quorums.advice import Advice
 from quorate.spark_reports.report import Options, make_report
 from tests.unit.spark_reports.input.test_foreign import answer, series
+
+ROOT = Path(__file__).parents[4]
 
 
 def cluster(votes: int = 1) -> ClusterDocument:
@@ -91,3 +94,71 @@ def test_what_is_no_report_is_refused(out: Path, tmp_path: Path) -> None:
     path = out / "figures.json"
     path.write_bytes(path.read_bytes()[:-2])
     assert "figures.json is damaged" in refused(out)
+
+
+FIVE = parse(
+    "\n".join(
+        [
+            'name = "local"',
+            *(f'[[replicas]]\nid = "r{n}"\nurl = "http://r{n}.example.net:8000"' for n in range(1, 6)),
+        ]
+    )
+)
+"""A cluster of the replicas of the example."""
+
+
+def example(folder: Path, mix: dict[str, float]) -> Path:
+    make_report(ROOT / "examples" / "up.json", folder, Options(engine="python", adt="queue", mix=mix))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def switching(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The report of the example with Enq and Deq wanted alike: a standing rule wins, maybe by chance."""
+    return example(tmp_path_factory.mktemp("switching"), {"Enq": 1.0, "Deq": 1.0})
+
+
+def test_the_standing_rule_is_that_of_the_report_by_the_names_of_members(switching: Path) -> None:
+    advice = Advice(switching, FIVE, "queue/jobs", is_standing=True)
+    of_three = "choose(2; r1, r2, r5)"
+    assert advice.rule == ChoiceRule(
+        "queue/jobs",
+        {"Enq/Ok": (0, 3), "Deq/Ok": (3, 3), "Deq/Empty": (3, 0)},
+        fallback=Fallback(down=("r3", "r4"), reads=of_three, writes=of_three),
+    )
+    wins, rule = advice.sentences
+    assert wins.endswith(
+        "(+4.49 points, 95 % interval \N{MINUS SIGN}0.96 to +14.67, so that it may be chance)."
+    )
+    assert rule.startswith('It is "Enq (0, 3), Deq (3, 3)", and "majority of r1.example.net:8000, ')
+    (row,) = advice.compared(FIVE, with_rule(FIVE, advice.rule))
+    assert row.told == "Enq/Ok, Deq/Ok, Deq/Empty available 82.63 % -> 87.13 % of that time"
+    told = advice.shares["standing"]
+    assert (told["certain"], told["difference"]) == (False, pytest.approx(0.0449, abs=1e-4))
+
+
+def test_without_being_asked_for_a_standing_rule_is_not_spoken_of(switching: Path) -> None:
+    advice = Advice(switching, FIVE, "queue/jobs")
+    assert (advice.rule.standing, advice.sentences, advice.shares) == (None, [], {})
+
+
+def test_a_standing_rule_that_wins_nothing_or_cannot_switch_is_refused(
+    switching: Path, out: Path, tmp_path: Path
+) -> None:
+    nothing = example(tmp_path / "nothing", {"Enq": 9.0, "Deq": 1.0})
+    with pytest.raises(Usage) as caught:
+        Advice(nothing, FIVE, "queue/jobs", is_standing=True)
+    assert str(caught.value).startswith(
+        f"--advice {nothing}/figures.json has no standing rule: leave --standing out. For the queue, switching quorums as replicas fail "
+        "wins nothing here: "
+    )
+    with pytest.raises(
+        Usage, match=r"leave --standing out\. For the queue, no standing rule was found that could have"
+    ):
+        Advice(out, cluster(), "queue/jobs", is_standing=True)
+    rule = Advice(switching, FIVE, "queue/jobs", is_standing=True).rule
+    eager = with_rule(FIVE, ChoiceRule("queue/fast", {"Enq/Ok": (0, 1), "Deq/Ok": (5, 1)}))
+    with pytest.raises(
+        BadCluster, match=r"while r3 and r4 are down no fallback could be put in force: .* queue/fast"
+    ):
+        with_rule(eager, rule)

@@ -56,6 +56,35 @@ def test_a_rule_that_wins_stands_beside_the_recommended_choice(tmp_path: Path) -
         ("Deq/Ok", 0.9, 1.0),
         ("Deq/Empty", 0.9, 1.0),
     ]
+    assert [(each.event_class, each.initial, each.final) for each in row.normal_quorums] == [
+        ("Enq/Ok", "0", "3"),
+        ("Deq/Ok", "3", "3"),
+        ("Deq/Empty", "3", "0"),
+    ]
+    assert (row.fallback_quorums, row.objects) == ((), ("queue/NAME",))
+
+
+SCATTERED = (
+    *((0, 100, "abcde"), (100, 200, "abc"), (200, 300, "abcde"), (300, 400, "cde"), (400, 420, "abcde")),
+    *((420, 500, "abcd"), (500, 600, "ad"), (600, 700, "abcde"), (700, 800, "bcde"), (800, 900, "be")),
+    (900, 1000, "abcde"),
+)
+
+
+def test_a_fallback_to_a_fixed_choice_has_its_quorums(tmp_path: Path) -> None:
+    """Where two fail at once majorities serve both, and nothing can be switched. Where one fails first, and then two more, Enq has become one of two."""
+    row = only(report(tmp_path, SCATTERED))
+    assert (row.normal, row.fallback, row.live_below) == (
+        "Enq (0, 3), Deq (3, 3)",
+        "Enq (0, 2), Deq (4, 2)",
+        5,
+    )
+    assert (row.served_fixed, row.served) == pytest.approx((0.8, 0.9))
+    assert [(each.event_class, each.initial, each.final) for each in row.fallback_quorums] == [
+        ("Enq/Ok", "0", "2"),
+        ("Deq/Ok", "4", "2"),
+        ("Deq/Empty", "4", "0"),
+    ]
 
 
 def test_a_rule_that_wins_nothing_is_not_called_one_that_does(tmp_path: Path) -> None:
@@ -63,6 +92,7 @@ def test_a_rule_that_wins_nothing_is_not_called_one_that_does(tmp_path: Path) ->
     row = only(report(tmp_path, mix={"Enq": 1.0}))
     assert (row.served_fixed, row.wins) == (1.0, False)
     assert row.served <= 1.0
+    assert row.objects == ()
     assert [each.event_class for each in row.classes] == ["Enq/Ok"]
 
 
@@ -129,6 +159,7 @@ def test_measured_time_that_was_scaled_is_that_of_the_plan(tmp_path: Path) -> No
     assert (row.fixed, row.fallback, row.down) == ("majority", "majority of a, b, c", ("d", "e"))
     assert (row.served_fixed, row.served, row.switches) == pytest.approx((0.9, 1.0, 2))
     assert (row.after_s, row.joint_s, row.fallback_s) == pytest.approx((10.0, 2.0, 199.0))
+    assert row.objects == ("queue/jobs",), "it has the best choice already, and yet may switch"
 
 
 @pytest.mark.parametrize("cut_off", [("c1",), ("c1", "c2", "c3")])

@@ -5,15 +5,18 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace as replace_struct
 
 from quorate.adts.types.catalogue import SPECIFICATIONS
+from quorate.api_specs.cluster import Fallback
 from quorate.quorums.choices.choice import QuorumChoice
 from quorate.quorums.choices.system_choice import choice_of_pair
-from quorate.spark_reports.model.advice import available, is_kept, read_told, rule_of
+from quorate.spark_reports.model.advice import available, is_kept, read_told, rule_of, standing_rule_of
 from quorate.spark_reports.model.errors import ReportError
 from quorate.spark_reports.model.figures import QuorumFigures, UpSetFigures
 from quorate.spark_reports.report import Options, make_report
 from tests.unit.spark_reports import measured_run
+from tests.unit.spark_reports.text.test_answer import TRACE
 
 QUEUE = SPECIFICATIONS["queue"]
 VOTES = {"r1": 1, "r2": 1, "r3": 1}
@@ -55,19 +58,14 @@ def test_any_choice_is_as_available_as_the_report_has_it(made: Path) -> None:
 
 def test_without_every_up_set_nothing_is_said_of_a_choice(made: Path) -> None:
     told = read_told(made.read_bytes())
-    cut = type(told)(told.source, told.window, told.replicas, told.up_sets[1:], told.recommendations)
+    cut = replace_struct(told, up_sets=told.up_sets[1:])
     assert available(cut, QuorumChoice(QUEUE, VOTES), SAME) == {}
 
 
 def test_replicas_may_have_other_names_in_the_cluster(made: Path) -> None:
     told = read_told(made.read_bytes())
-    moved = type(told)(
-        told.source,
-        told.window,
-        told.replicas,
-        tuple(UpSetFigures(tuple(f"host-{name}:1" for name in row.up), row.share) for row in told.up_sets),
-        told.recommendations,
-    )
+    ups = tuple(UpSetFigures(tuple(f"host-{name}:1" for name in row.up), row.share) for row in told.up_sets)
+    moved = replace_struct(told, up_sets=ups)
     choice = QuorumChoice(QUEUE, VOTES)
     names = {f"host-{name}:1": name for name in VOTES}
     assert available(moved, choice, names) == available(told, choice, SAME)
@@ -82,6 +80,31 @@ def test_quorums_become_a_rule() -> None:
     rule = rule_of("queue/jobs", GRID)
     assert (rule.classes, rule.initials) == ({}, {"Deq": "(r1 + r2)"})
     assert rule.finals == {"Enq/Ok": "(r1*r2)", "Deq/Ok": "(r1*r2)"}
+
+
+def test_a_standing_rule_names_members_and_what_the_condition_leaves() -> None:
+    (row,) = TRACE.adaptive
+    row = replace(row, normal_quorums=EAGER, down=("host-3:1", "host-4:1"), after_s=20.0)
+    names = {f"host-{number}:1": f"r{number}" for number in (1, 2, 3, 4, 5)}
+    rule = standing_rule_of("queue/jobs", row, names, dict.fromkeys(names.values(), 1))
+    assert (rule.objects, rule.classes) == ("queue/jobs", rule_of("queue/jobs", EAGER).classes)
+    of_three = "choose(2; r1, r2, r5)"
+    assert rule.standing == Fallback(down=("r3", "r4"), after_s=20.0, reads=of_three, writes=of_three)
+    rule = standing_rule_of("queue/jobs", row, names, dict.fromkeys(names.values(), 1) | {"r1": 2})
+    assert rule.standing is not None
+    assert rule.standing.reads == rule.standing.writes == "votes(3; r1:2, r2:1, r5:1)"
+
+
+def test_a_standing_rule_may_fall_back_to_any_choice() -> None:
+    (row,) = TRACE.adaptive
+    row = replace(row, down=(), live_below=3, fallback_quorums=EAGER)
+    given = rule_of("queue/jobs", EAGER)
+    assert standing_rule_of("queue/jobs", row, SAME, VOTES).standing == Fallback(given.classes, live_below=3)
+    row = replace(row, fallback_quorums=GRID)
+    given = rule_of("queue/jobs", GRID)
+    assert standing_rule_of("queue/jobs", row, SAME, VOTES).standing == Fallback(
+        live_below=3, initials=given.initials, finals=given.finals
+    )
 
 
 def test_only_what_the_service_keeps_is_advice() -> None:

@@ -268,8 +268,9 @@ def test_what_lessens_a_run_stands_under_the_answer() -> None:
     assert html.index(">late<") < html.index("<table")
 
 
-def test_the_page_ends_with_the_command_that_applies_the_advice() -> None:
-    ending = "<pre>quorate choice set queue/NAME --advice out/figures.json</pre>\n</section>\n</main>"
+def test_the_page_ends_with_the_commands_that_apply_the_advice() -> None:
+    command = "quorate choice set queue/NAME --advice out/figures.json"
+    ending = f"<pre>{command}\n{command} --standing</pre>\n</section>\n</main>"
     for kind in ("measured", "trace"):
         html = render(KINDS[kind], VERSIONS, parquet=True, place=PLACE)
         assert ending in html
