@@ -30,7 +30,7 @@ from ..failure import Failure, PartlyDone, Usage
 from ..options import ClusterOption
 from ..output import AsJson, answer, console_for_people, reported, say
 from .document import DEFAULT_NAME, read_document, url_of
-from .probe import NoAnswer, WrongToken, get
+from .probe import NoAnswer, Refuses, get
 from .status import ask_all, told_document
 
 DEADLINE_S: Final = 900.0
@@ -199,15 +199,13 @@ def with_stores(wanted: ClusterDocument, now: ClusterDocument) -> ClusterDocumen
 
 
 def joining(now: ClusterDocument, url: str, as_given: ReplicaInfo) -> ReplicaInfo:
-    """The replica at the URL, as it says itself who it is; its id and its store must be those that are given, if they are. Raises Usage or Failure
-    where it cannot become a member."""
+    """The replica at the URL, as it says itself who it is; its id and its store must be those that are given, if they are. A member of now may be down:
+    whoever repeats a change that was cut off goes on with it. Raises Usage or Failure where it cannot become a member."""
     try:
         told: Any = get(url, "/v1/status", read_token())
         id, store, cluster = str(told["replica"]), str(told["store"]), told["cluster"]
     except (NoAnswer, KeyError, TypeError) as error:
-        raise Failure(
-            f"{url} does not tell which replica it is: {error}. A new one is started by: quorate serve --cluster FILE --id ID --data DIR --join {url}"
-        ) from None
+        return _silent(now, url, as_given, error)
     if cluster != now.name:
         raise Usage(f"{url} is a replica of cluster {cluster!r}, and this is {now.name!r}.")
     if (epoch := told.get("epoch", 0)) > now.number:
@@ -237,6 +235,17 @@ def joining(now: ClusterDocument, url: str, as_given: ReplicaInfo) -> ReplicaInf
             f"{id} is a member already, at {now.urls[id]} with store {now.stores[id]}, and {url} has store {store}: start the new one with an id of its own."
         )
     return replace(as_given, id=id, url=url, store=store)
+
+
+def _silent(now: ClusterDocument, url: str, as_given: ReplicaInfo, why: Exception) -> ReplicaInfo:
+    """The member of now at this URL, which does not answer. Raises Failure where none is there, or it is not the one that is given."""
+    for member in now.replicas:
+        is_given = as_given.id in ("", member.id) and as_given.store in ("", member.store)
+        if member.url == url and member.store and is_given:
+            return member
+    raise Failure(
+        f"{url} does not tell which replica it is: {why}. A new one is started by: quorate serve --cluster FILE --id ID --data DIR --join {url}"
+    ) from None
 
 
 def _words_of_loss(lost: Sequence[str], dead: Collection[str]) -> str:
@@ -279,14 +288,14 @@ def _check_leaves(id: str, now: ClusterDocument, wanted: ClusterDocument) -> Non
 
 
 def _check_off(id: str, now: ClusterDocument) -> None:
-    """Raises Usage where the replica answers, or something at its URL refuses the token: then nobody can tell."""
+    """Raises Usage where the replica answers, also where it has too much to do, is not ready, or refuses the token."""
     if id not in now.urls:
         return
     try:
         told = get(now.urls[id], "/v1/status", read_token())
-    except WrongToken as refused:
+    except Refuses as refused:
         raise Usage(
-            f"{now.urls[id]} answers ({refused}), so that {id} may not be off: give a token that it accepts, or stop what runs there."
+            f"{now.urls[id]} answers ({refused}), so that {id} may not be off: stop what runs there for good, or see that it tells who it is."
         ) from None
     except NoAnswer:
         return

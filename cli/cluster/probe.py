@@ -49,7 +49,11 @@ class NoAnswer(Exception):
     """The replica gave no useful answer; the message says why, in a few words."""
 
 
-class WrongToken(NoAnswer):
+class Refuses(NoAnswer):
+    """The replica answers, and refuses to tell."""
+
+
+class WrongToken(Refuses):
     """The replica answers, and refuses the token that was sent, or that none was."""
 
 
@@ -219,7 +223,7 @@ def _refuse(error: urllib.error.HTTPError) -> NoReturn:
     if not isinstance(problem, Mapping):
         raise NoAnswer(f"it answers HTTP status {error.code}")
     is_token = error.code in (http.client.UNAUTHORIZED, http.client.FORBIDDEN)
-    kind = WrongToken if is_token else NoAnswer
+    kind = WrongToken if is_token else Refuses
     raise kind(str(problem.get("detail") or problem.get("title") or f"it answers HTTP status {error.code}"))
 
 

@@ -3,6 +3,7 @@
 import json
 import signal
 import subprocess
+from contextlib import nullcontext
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -194,22 +195,40 @@ def test_a_token_needs_the_scopes_admin_and_write(tmp_path: Path, monkeypatch: p
 
 
 class _Refuses(BaseHTTPRequestHandler):
+    status, body = 401, b""
+
     def do_GET(self) -> None:
-        self.send_response(401)
+        self.send_response(self.status)
         self.end_headers()
-        self.wfile.write(b'{"detail": "this token is not known"}')
+        self.wfile.write(self.body)
 
     def log_message(self, *_: object) -> None:
         """Say nothing."""
 
 
-def test_whoever_refuses_the_token_may_not_be_off() -> None:
+@pytest.mark.parametrize(
+    ("status", "body", "is_off"),
+    [
+        (401, b'{"detail": "this token is not known"}', False),
+        (429, b'{"detail": "its rate is used up"}', False),
+        (503, b'{"detail": "it has too much to do"}', False),
+        (502, b"<h1>bad gateway</h1>", True),
+    ],
+    ids=["a token that it refuses", "too many requests", "too much to do", "a proxy before one that is off"],
+)
+def test_whoever_refuses_to_tell_is_not_off(
+    status: int, body: bytes, is_off: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_Refuses, "status", status)
+    monkeypatch.setattr(_Refuses, "body", body)
     with ThreadingHTTPServer(("127.0.0.1", 0), _Refuses) as server:
         Thread(target=server.serve_forever).start()
         try:
             there = ReplicaInfo("r1", f"http://127.0.0.1:{server.server_port}")
-            with pytest.raises(Usage, match=r"this token is not known.*so that r1 may not be off"):
-                check_off("r1", replace(THREE, replicas=(there, *THREE.replicas[1:])))
+            document = replace(THREE, replicas=(there, *THREE.replicas[1:]))
+            expected = nullcontext() if is_off else pytest.raises(Usage, match=r"answers .* may not be off")
+            with expected:
+                check_off("r1", document)
         finally:
             server.shutdown()
 

@@ -171,10 +171,19 @@ def test_a_replica_that_joins_says_itself_who_it_is(
     assert place.asked == [(R4.url, "/v1/status")]
 
 
+@pytest.mark.parametrize("now", [BOTH, settled(BOTH)], ids=["its change is under way", "it is one already"])
+def test_whoever_repeats_a_change_goes_on_though_the_new_member_is_down(
+    place: Place, now: ClusterDocument
+) -> None:
+    place.told = NoAnswer("connection refused")
+    assert joining(now, R4.url, ANY) == R4
+
+
 @pytest.mark.parametrize(
     ("now", "answer", "given", "kind", "words"),
     [
         (THREE, NoAnswer("no answer in time"), ANY, Failure, "which replica it is: no answer in time. A new"),
+        (BOTH, NoAnswer("no answer in time"), replace(R4, id="r9"), Failure, "does not tell which replica"),
         (THREE, {"hello": "world"}, ANY, Failure, "does not tell which replica it is: 'replica'. A new"),
         (THREE, ["r4"], ANY, Failure, "does not tell which replica it is"),
         (THREE, says(cluster="other"), ANY, Usage, "is a replica of cluster 'other', and this is 'c'"),
