@@ -117,6 +117,11 @@ def message(who: str, answer: HttpAnswer, decode: Callable[[bytes], _Message]) -
         return unanswered(who, f"its answer is malformed: {error}")
 
 
+def problem_in(answer: HttpAnswer) -> str:
+    """The name of the problem that an answer holds, as `no-such-path`; empty where it holds none."""
+    return _problem(answer.body).name
+
+
 def refusal(who: str, answer: HttpAnswer) -> Unanswered:
     """An answer that is not 200: a problem document says what it means, the status what kind of failure it is."""
     status = answer.status

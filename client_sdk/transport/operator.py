@@ -9,7 +9,6 @@ import random
 import time
 from collections.abc import Callable, Collection, Coroutine, Mapping
 from functools import partial
-from http import HTTPStatus
 from typing import Any, Final, TypeVar
 from urllib.parse import quote
 
@@ -34,7 +33,7 @@ from ..protocol.reconfiguration import (
     Wait,
 )
 from .driver import Driver
-from .http_answer import HttpAnswer, HttpClient, message
+from .http_answer import HttpAnswer, HttpClient, message, problem_in
 from .http_transport import quick_client
 from .tls import SYSTEM_TRUST, ClientTls
 
@@ -44,7 +43,7 @@ ANSWER_S: Final = 2.0
 GRACE_S: Final = 0.3
 """From when both are in force: operations that were sent before go on under both. One that outlasts a whole change may have to be decided."""
 LATE_S: Final = 0.3
-"""How long one that hangs is waited for, once most have answered what takes all about as long."""
+"""How long one that hangs is waited for at first, once most have answered what takes all about as long."""
 PAGE_BYTES_MAX: Final = 8 * 1024 * 1024
 
 _Answer = TypeVar("_Answer")
@@ -88,6 +87,22 @@ class Pace:
         return begins_s - now_s
 
 
+class Patience:
+    """How long those are waited for that are later than most, in seconds: longer each time that a step has to be repeated, since they may be far away,
+    and needed."""
+
+    def __init__(self) -> None:
+        self.late_s = LATE_S
+
+    def repeated(self) -> None:
+        """What came of a step was not enough."""
+        self.late_s = min(2 * self.late_s, ANSWER_S)
+
+    def went_on(self) -> None:
+        """Another step is next."""
+        self.late_s = LATE_S
+
+
 class Operator:
     """One who changes the configuration, from the front end of `driver`; `token` needs the scopes admin and write. `urls` override those of members;
     no more than `rate` objects a second are carried."""
@@ -105,12 +120,16 @@ class Operator:
         self._client: Final[HttpClient] = quick_client(token, tls)
         self._urls: Final = dict(urls or {})
         self._pace: Final = Pace(rate)
+        self._patience: Final = Patience()
         self._both = 0
         """The last configuration that was told in which two are in force."""
 
     async def check_releases(self) -> None:
-        """Raises RefusedByReplicas where the release of a member knows of no changes: it would stay behind, and count for nobody any more."""
+        """Raises RefusedByReplicas where the release of a member knows of no changes: it would stay behind, and count for nobody any more. It says itself
+        that it has no such path: a 404 may as well be of a proxy that stands before a member which is down."""
         document = self._driver.document
+        if document.former is not None:
+            return  # It is behind already, and somebody has to bring the change to its end.
         answers = await asyncio.gather(
             *(
                 self._client.request(
@@ -125,7 +144,7 @@ class Operator:
         older = [
             replica
             for replica, answer in zip(document.votes, answers, strict=True)
-            if isinstance(answer, HttpAnswer) and answer.status == HTTPStatus.NOT_FOUND
+            if isinstance(answer, HttpAnswer) and problem_in(answer) == "no-such-path"
         ]
         if older:
             raise RefusedByReplicas(
@@ -157,13 +176,15 @@ class Operator:
                     raise RefusedByReplicas(outcome.detail, definite=True)
                 return Looked(outcome, self._driver.document)
             case Perform(operation=operation):
+                self._patience.went_on()
                 return await self._run(operation)
             case CarryAll(operations=operations):
+                self._patience.went_on()
                 return await asyncio.gather(*map(self._carried, operations))
             case Tell(document=document, to=to):
                 self._driver.reconfigure(document)
                 told = await self._of_each(
-                    to or document, partial(self._tell, document, to or document), LATE_S
+                    to or document, partial(self._tell, document, to or document), self._patience.late_s
                 )
                 if document.former is not None and document.number > self._both:
                     self._both = document.number
@@ -171,9 +192,10 @@ class Operator:
                 return told
             case Ask(document=document, names=names):
                 # Those that hold more objects take longer to list them.
-                late_s = None if names else LATE_S
+                late_s = None if names else self._patience.late_s
                 return await self._of_each(document, partial(self._holding, document, names), late_s)
             case Wait(seconds=seconds):
+                self._patience.repeated()
                 await asyncio.sleep(seconds * random.uniform(1, 1.5))
                 return None
 

@@ -31,7 +31,7 @@ from quorate.client_sdk.protocol.reconfiguration import (
 )
 from quorate.client_sdk.transport import operator
 from quorate.client_sdk.transport.driver import Driver
-from quorate.client_sdk.transport.operator import Operator, Pace
+from quorate.client_sdk.transport.operator import Operator, Pace, Patience
 from tests.support.in_process import in_process
 from tests.unit.client_sdk.loopback import (
     Handler,
@@ -315,8 +315,58 @@ async def test_a_member_whose_release_knows_of_no_changes_is_named_before_anythi
     ) as caught:
         await one.check_releases()
     assert caught.value.definite
+    cluster.servers["r2"].handler = always(response(404, b"<h1>nobody serves this host</h1>", "text/html"))
+    await one.check_releases()  # So says a proxy before a member that is down.
     await one.aclose()
     assert {asked.line.split()[0] for server in cluster.servers.values() for asked in server.asked} == {"GET"}
+
+
+async def test_a_change_under_way_is_ended_though_a_member_came_back_whose_release_knows_of_none(
+    cluster: Cluster,
+) -> None:
+    cluster.servers["r2"].handler = always(problem(404, "no-such-path"))
+    cluster.driver.reconfigure(cluster.both)
+    one = cluster.operator()
+    await one.check_releases()
+    await one.aclose()
+    assert [server.asked for server in cluster.servers.values()] == [[]] * len(cluster.servers)
+
+
+def test_who_is_later_than_most_is_waited_for_longer_where_a_step_is_repeated() -> None:
+    patience = Patience()
+    waited = [patience.late_s]
+    for _ in range(4):
+        patience.repeated()
+        waited.append(patience.late_s)
+    assert waited == [0.3, 0.6, 1.2, 2.0, 2.0]
+    patience.went_on()
+    assert patience.late_s == waited[0]
+
+
+async def test_one_that_is_far_away_is_heard_in_the_end(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(operator, "LATE_S", 0.001)
+
+    async def far_away(_: PendingCommand) -> bytes:
+        await asyncio.sleep(1)
+        return page()
+
+    for name, handler in (("r1", always(page())), ("r2", far_away), ("r3", always(page()))):
+        cluster.servers[name].handler = handler
+    rounds: list[set[str]] = []
+
+    def steps() -> Steps:
+        while "r2" not in set().union(*rounds[-1:]) and len(rounds) < 40:
+            rounds.append({*(yield Tell(cluster.both))})
+            rounds.append({*(yield Ask(cluster.both, names=False))})
+            yield Wait(0.0)
+        return cluster.both
+
+    one = cluster.operator()
+    await one.run(steps())
+    await one.aclose()
+    assert "r2" in rounds[-2] & rounds[-1]
 
 
 async def test_steps_are_done_to_their_result(cluster: Cluster) -> None:
