@@ -145,10 +145,11 @@ def take_back(
     instead. Raises BadCluster where others stand in for members that were declared dead: what they hold need not be a quorum of the configuration before,
     and the dead would be members again."""
     chosen, back = (yield from _latest(at)), None
-    number = chosen.document.number if number is None else number
+    begun = chosen.document.former if number in (None, chosen.document.number) else None
+    # The same change, also where it goes on without members declared dead meanwhile; not one that others begin after it.
     while (
-        at := chosen.document
-    ).former is not None and at.number == number:  # Not one that others begin after it.
+        (at := chosen.document).former is not None and begun is not None and at.former.number == begun.number
+    ):
         if at.declared_dead and not is_served(at.former, at.survivors):
             raise BadCluster(
                 f"the change cannot be taken back, since {', '.join(at.declared_dead)} was declared dead: repeat it, so that it comes to its end"

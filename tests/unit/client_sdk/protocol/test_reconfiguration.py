@@ -24,6 +24,7 @@ from quorate.client_sdk.protocol.reconfiguration import (
     Tell,
     Todo,
     Wait,
+    can_begin,
     change,
     is_like,
     take_back,
@@ -527,3 +528,22 @@ def test_where_a_quorum_can_be_had_without_the_dead_a_change_is_taken_back() -> 
     operator = Change(at=both, steps=take_back(both))
     back = taken_back(both)
     assert operator.read(both) == Perform(CompareAndSet(CONFIGURATION, text(both), text(back)))
+
+
+def test_a_change_is_taken_back_also_where_it_goes_on_without_the_dead_meanwhile() -> None:
+    both = joint(OLD, OF_FOUR)
+    later = without(both, ["r3"])
+    operator = Change(at=both, steps=take_back(both))
+    operator.read(both)
+    operator.answer(NOT_SWAPPED)
+    back = taken_back(later)
+    assert operator.read(later) == Perform(CompareAndSet(CONFIGURATION, text(later), text(back)))
+
+
+@pytest.mark.parametrize(
+    ("answering", "expected"),
+    [({"r1", "r2", "r4"}, True), ({"r1", "r2"}, False), ({"r1", "r4", "r5"}, False)],
+    ids=["quorums of both", "none of the new one", "none of the old one"],
+)
+def test_a_change_begins_with_quorums_of_both(answering: set[str], expected: bool) -> None:
+    assert can_begin(BOTH, answering) is expected
