@@ -107,6 +107,17 @@ def test_clusters_of_one_name_in_one_folder_have_stores_and_members_of_their_own
     assert list(other.urls) == ["y1", "y2"]
 
 
+def test_members_that_left_get_no_new_stores_where_their_folders_are_gone(tmp_path: Path) -> None:
+    document = file_of(tmp_path / "cluster.toml", "r1")
+    both = with_members(document, [*document.replicas, ReplicaInfo("r2", "http://127.0.0.1:2")])
+    format_data_folder(tmp_path / "r2", both, "r2")
+    go_on(tmp_path / "r2", both, "r2", replace(both, replicas=both.replicas[1:], epoch=2, retired=("r1",)))
+    cluster = LocalCluster(tmp_path)
+    cluster.format_missing()
+    assert not cluster.data_folder("r1").exists()
+    assert cluster.go_on() == ({"r1"}, set())
+
+
 @pytest.mark.parametrize(("host", "elsewhere"), [("127.0.0.1", set()), ("localhost", {"r2"})])
 def test_members_that_came_start_at_urls_of_this_machine(
     tmp_path: Path, host: str, elsewhere: set[str]

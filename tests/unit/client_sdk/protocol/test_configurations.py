@@ -204,6 +204,8 @@ def test_who_cannot_be_declared_dead_is_named(dead: list[str], words: str) -> No
 def test_a_majority_is_left_that_is_not_dead() -> None:
     with pytest.raises(BadCluster, match="without r1, r2, 1 of 3 votes are left, and a majority is needed"):
         joint(OLD, document("r3"), ["r1", "r2"])
+    with pytest.raises(BadCluster, match="without r1, r2, 2 of 4 votes are left, and a majority is needed"):
+        joint(document("r1", "r2", "r3", "r4"), document("r3", "r4"), ["r1", "r2"])
     with pytest.raises(BadCluster, match="while the cluster changes, and never else"):
         checked(replace(OLD, dead=("r3",)))
 
@@ -233,3 +235,10 @@ def test_who_is_read_only_because_any_replica_is_stands_in_for_nobody() -> None:
     weak = ChoiceRule("register/*", reads="r1*r3", consistency="eventual")
     old = checked(replace(OLD, replicas=(HEAVY, learner, OLD.replicas[2]), choices=(weak,)))
     assert joint(old, document("r1", "r4"), ["r3"]).survivors == {"r1"}
+
+
+def test_who_is_asked_in_a_quorum_system_alone_stands_in_for_the_dead_too() -> None:
+    learner = replace(OLD.replicas[1], votes=0)
+    read_there = ChoiceRule("register/*", reads="r1*r2", writes="r1*r3")
+    old = checked(replace(OLD, replicas=(HEAVY, learner, OLD.replicas[2]), choices=(read_there,)))
+    assert joint(old, document("r1", "r4"), ["r3"]).survivors == {"r1", "r2"}

@@ -160,6 +160,7 @@ EAGER = of(5, Enq=(0, 1), Deq=(5, 1))
 @pytest.mark.parametrize(
     ("choice", "reached", "expected"),
     [
+        (of(2, Enq=(0, 1), Deq=(2, 1)), {"r1"}, True),
         (of(3), {"r1"}, False),
         (of(3), {"r1", "r2"}, True),
         (of(5, Deq=(2, 4)), {"r1", "r2"}, True),
@@ -170,6 +171,7 @@ EAGER = of(5, Enq=(0, 1), Deq=(5, 1))
         (JointChoice(of(3), of(3, first=4)), {"r5", "r6"}, True),
     ],
     ids=[
+        "all but one, in whose place a new store comes",
         "a minority",
         "a majority",
         "an initial quorum",
