@@ -16,6 +16,8 @@ GAP_S_MAX: Final = 5.0
 """Who has not looked for longer does not know what was meanwhile, and begins to count anew."""
 STAND_IN_S: Final = 10.0
 """From when it is due: each live member whose id comes later waits so much longer, and for a change under way as long as keys are remembered, too."""
+STUCK_S_MAX: Final = 10.0
+"""For no longer is a switch that cannot end left as it is, however long its condition must hold: less may be available meanwhile than without it."""
 
 States = tuple[tuple[str, bool], ...]
 """Whether each standing rule, by its objects, has fallen back."""
@@ -117,15 +119,15 @@ class StandingRules:
         live: Collection[str],
         now_s: float,
     ) -> Move:
-        """It goes on, unless it is not wanted any more, or has not been able to end for as long as a condition must hold: less may be available while
-        both choices are in force than under either."""
+        """It goes on, unless it is not wanted any more, or has not been able to end for as long as a condition must hold, `STUCK_S_MAX` at most: less may be
+        available while both choices are in force than under either."""
         if problem := switch_problem(old, at, live):
             self._stuck_s = now_s if self._stuck_s is None else self._stuck_s
         else:
             self._stuck_s = None
         before = states_of(old)
         pause_s = max(
-            rule.standing.after_s
+            min(rule.standing.after_s, STUCK_S_MAX)
             for rule in at.choices
             if rule.standing is not None and (rule.objects, rule.has_fallen_back) not in before
         )

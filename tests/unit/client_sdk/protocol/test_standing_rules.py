@@ -23,6 +23,7 @@ from quorate.client_sdk.protocol.reconfiguration import Ask, Look, Looked, Perfo
 from quorate.client_sdk.protocol.standing_rules import (
     GAP_S_MAX,
     STAND_IN_S,
+    STUCK_S_MAX,
     Move,
     StandingRules,
     Waits,
@@ -203,6 +204,15 @@ def test_a_switch_that_cannot_end_is_taken_back_but_not_for_a_moment_alone() -> 
     assert move.reason.startswith("the switch under way cannot end and is taken back: live members do not")
     looking.look(LEFT)
     assert not looking.move().takes_back
+
+
+def test_a_switch_that_cannot_end_is_taken_back_soon_however_long_its_condition_must_hold() -> None:
+    patient = document(replace(RULE, fallback=Fallback(down=("r4",), after_s=3600.0, reads="r1")))
+    looking = Looking(joint(patient, with_states(patient, {"queue/jobs": True})))
+    looking.look(ALL - {"r1", "r4"}, int(STUCK_S_MAX))
+    assert not looking.move().takes_back
+    looking.look(ALL - {"r1", "r4"})
+    assert looking.move().takes_back
 
 
 def test_a_part_of_a_switch_that_is_not_wanted_any_more_waits_for_its_end() -> None:
