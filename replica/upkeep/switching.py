@@ -8,10 +8,13 @@ import asyncio
 import logging
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Final
+from functools import partial
+from typing import Any, Final
 
 from ...api_specs.cluster import BadCluster
 from ...client_sdk.errors import QuorateError, RefusedByReplicas
+from ...client_sdk.protocol.core.values import Done
+from ...client_sdk.protocol.reconfiguration import CarryAll, Steps
 from ...client_sdk.protocol.standing_rules import Move, StandingRules, Waits, states_of
 from ...client_sdk.transport.operator import Operator
 from ..logs.audit import audit
@@ -22,7 +25,8 @@ from .background import Background
 
 ROUND_S: Final = 0.5
 ATTEMPT_S: Final = 30.0
-"""For all of a switch but waiting until idempotency keys are forgotten."""
+"""For all of a switch but waiting until idempotency keys are forgotten; it begins anew with each object that is carried, of which there may be any
+number."""
 REST_S: Final = 5.0
 """After a switch that came to nothing."""
 NO_RIGHT: Final = (
@@ -126,11 +130,30 @@ class Switching(Background):
         _log.info("switches the configuration: %s", move.reason)
         operator = self._operator()
         try:
-            async with asyncio.timeout(ATTEMPT_S + move.at.memory_s):
-                document = await operator.run(move.steps())
+            patience_s = ATTEMPT_S + move.at.memory_s
+            async with asyncio.timeout(patience_s) as limit:
+                put_off = partial(_put_off, limit, patience_s)
+                document = await operator.run(noting_carried(move.steps(), put_off))
         finally:
             await operator.aclose()
         if states_of(document) != move.states:
             raise BadCluster("somebody else has changed the configuration meanwhile")
         fallen_back = [objects for objects, state in move.states if state]
         audit("fallbacks", epoch=document.number, in_force=fallen_back, reason=move.reason)
+
+
+def _put_off(limit: asyncio.Timeout, seconds: float) -> None:
+    limit.reschedule(asyncio.get_running_loop().time() + seconds)
+
+
+def noting_carried(steps: Steps, note: Callable[[], None]) -> Steps:
+    """The same steps; `note` hears each time that objects have been carried."""
+    answer: Any = None
+    while True:
+        try:
+            todo = steps.send(answer)
+        except StopIteration as stop:
+            return stop.value
+        answer = yield todo
+        if isinstance(todo, CarryAll) and any(isinstance(each, Done) for each in answer):
+            note()
