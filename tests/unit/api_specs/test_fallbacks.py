@@ -220,5 +220,5 @@ def test_majorities_in_numbers_go_with_the_members_in_both_choices() -> None:
         assert grown.choices == (plain,)
     other: Any = {"Enq/Ok": (0, 2), "Deq/Ok": (3, 2), "Deq/Empty": (3, 0)}
     kept = ChoiceRule("queue/jobs", majority, fallback=Fallback(other, live_below=4))
-    with pytest.raises(BadCluster, match="fallback: .*Deq"):
+    with pytest.raises(BadCluster, match=r"fallback: .*Deq"):
         with_members(document(kept), members(r1=1, r2=1, r3=1, r4=1, r5=1))
