@@ -1,4 +1,4 @@
-"""All figures of docs/explanation/performance.md with one command, on a machine that does nothing else: about three quarters of an hour.
+"""All figures of docs/explanation/performance.md with one command, on a machine that does nothing else: about fifty minutes.
 
     python benchmarks/everything.py --out FOLDER [--runs 5] [--only works,sweep,...] [--peers FOLDER] [--peers-python PYTHON]
     python benchmarks/everything.py --out FOLDER --trial      whether it all works here, in a minute or two
@@ -41,6 +41,7 @@ def parts(runs: int) -> dict[str, Part]:
         "consumers": Part(["consumers.py", "--pairs", str(min(runs, 3))], True, 900.0),
         "processor_time": Part(["processor_time.py"], False, 600.0),
         "growth": Part(["growth.py"], False, 1800.0),
+        "changing": Part(["changing.py", "--runs", str(min(runs, 3))], True, 900.0),
     }
 
 
@@ -63,6 +64,7 @@ def trial_parts() -> dict[str, Part]:
             "--turns",
             "1",
         ],
+        "changing": ["changing.py", "--runs", "1", "--seconds", "0.2"],
     }
     return {name: part._replace(words=[*short[name], "--replicas", "1"]) for name, part in parts(1).items()}
 

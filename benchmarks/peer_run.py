@@ -44,6 +44,12 @@ def tell(**line: Any) -> None:
     print(json.dumps(line), flush=True)
 
 
+def look_into(folder: str) -> None:
+    """Scripts of this folder can be loaded, also by processes that are spawned; behind those of our own."""
+    sys.path.append(folder)
+    os.environ["PYTHONPATH"] = os.pathsep.join([os.path.dirname(__file__), folder])
+
+
 def load(name: str) -> Any:
     """A script of the folder, as a module."""
     return importlib.import_module(name)
@@ -287,9 +293,7 @@ def main() -> None:
     parser.add_argument("--widths", type=int, nargs="+", default=[1, 4, 16, 64, 256])
     parser.add_argument("--seconds", type=float, default=3.0)
     options = parser.parse_args()
-    # Behind this folder, whose modules its scripts do not know; spawned processes need it, too.
-    sys.path.append(options.folder)
-    os.environ["PYTHONPATH"] = os.pathsep.join([os.path.dirname(__file__), options.folder])
+    look_into(options.folder)
     if options.what == "etcd":
         etcd_works(set(options.works.split(",")))
     elif options.what == "sweep":

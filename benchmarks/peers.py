@@ -16,7 +16,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Final
 
-RUN: Final = Path(__file__).with_name("peer_run.py")
+HERE: Final = Path(__file__).parent
+RUN: Final = HERE / "peer_run.py"
 RABBITMQ_WORKS: Final = {"A", "B", "C", "D"}
 ETCD_WORKS: Final = {"A", "B", "C", "REST"}
 DEADLINE_S: Final = 900.0
@@ -76,9 +77,9 @@ class Peers:
             found |= self._figures("etcd", [str(RUN), str(self._folder), "etcd", "--works", wanted], "")
         return found
 
-    def lines(self, *words: str) -> list[dict[str, Any]]:
-        """What `peer_run.py` prints when told so."""
-        return self._told([str(RUN), str(self._folder), *words], "")
+    def lines(self, *words: str, script: str = RUN.name) -> list[dict[str, Any]]:
+        """What `peer_run.py`, or another script beside it, prints when told so."""
+        return self._told([str(HERE / script), str(self._folder), *words], "")
 
     @contextmanager
     def asked(self, *words: str) -> Iterator["Asked"]:

@@ -3,6 +3,7 @@
 No figure is measured here: that takes a machine that does nothing else.
 """
 
+import asyncio
 import itertools
 import json
 import subprocess
@@ -15,7 +16,7 @@ import pytest
 
 FOLDER = Path(__file__).parents[2] / "benchmarks"
 # Without a command: what others import, and what only a Python with the peers' packages can run.
-MODULES = {"circumstances", "in_flight", "peers", "plain_http", "peer_run"}
+MODULES = {"circumstances", "in_flight", "paced", "peers", "plain_http", "peer_run", "peer_changing"}
 SCRIPTS = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem not in MODULES)
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -108,6 +109,46 @@ def test_a_run_in_which_the_peer_failed_is_left_out() -> None:
     theirs = [{peers.OPPONENTS["B", "put"]: 50.0}, {}]
     found = peers.beside(("B", "put"), [100.0, 100.0], theirs)
     assert (found["peer_runs"], found["ratio"]) == ([50.0], 2.0)
+
+
+async def test_an_operation_counts_for_each_phase_in_which_it_is_under_way() -> None:
+    """One is under way as the phase begins, and ends in it; all that begin in it fail."""
+    paced: Any = __import__("paced")
+    begun, may_end = [asyncio.Event() for _ in range(3)], [asyncio.Event() for _ in range(3)]
+
+    async def call(number: int) -> None:
+        if number < len(begun):
+            begun[number].set()
+            await may_end[number].wait()
+        if number:
+            raise ConnectionError
+
+    async with paced.Callers([{"put": call}], 0.0) as callers:
+        await begun[0].wait()
+
+        async def change() -> None:
+            may_end[0].set()
+            await begun[1].wait()
+
+        change_told = asyncio.create_task(callers.during(change()))
+        await begun[1].wait()
+        may_end[1].set()
+        await begun[2].wait()
+        may_end[2].set()
+        told = await change_told
+    assert told["failed"] == told["errors"]["ConnectionError"] == told["operations"] - 1
+    assert told["longest"] == "put"
+
+
+def test_the_longest_of_all_changes_leaves_out_quiet_phases_and_runs_that_failed() -> None:
+    changing: Any = __import__("changing")
+    line = {"system": "etcd", "failed": 0}
+    phases = [("quiet", 900.0), ("start", 800.0), ("add", 20.0), ("remove", 30.0)]
+    run = [line | {"phase": phase, "longest_ms": longest} for phase, longest in phases]
+    (found,) = changing.summaries(
+        [run, [], [*run, line | {"phase": "replace", "longest_ms": 50.0, "failed": 2}]]
+    )
+    assert (found["longest_ms"], found["median_ms"], found["failed"]) == ([30.0, 50.0], 40.0, 2)
 
 
 @pytest.mark.parametrize(
