@@ -30,6 +30,7 @@ from ..client_sdk.protocol.reconfiguration import (
     Wanted,
     can_begin,
     is_like,
+    is_long,
 )
 from .output import say
 from .progress import Reached, rate_bar
@@ -172,7 +173,7 @@ class Progress:
             for each, outcome in zip(operations, outcomes, strict=True)
             if isinstance(outcome, Failed)
         ]
-        self._done += len(operations) - len(left)
+        self._done += len(operations) - len(left) - sum(map(is_long, outcomes))
         self.waits = f"{self._done} of {self._objects} objects are copied, and whoever repeats the command copies all anew: give it a longer --deadline"
         if left:
             self.waits = left[0]

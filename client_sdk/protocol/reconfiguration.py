@@ -9,6 +9,7 @@ does the rest. Each step may be done twice. Must not know how replicas are told,
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
+from itertools import takewhile
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -20,13 +21,13 @@ from ...adts.types.catalogue import CONFIGURATION
 from ...api_specs.cluster import BadCluster, ClusterDocument, from_json
 from ...api_specs.configuration import in_force
 from .configurations import NOBODY, is_over, is_served, joint, settled, taken_back, without
-from .core.values import Carry, CompareAndSet, Done, Failed, Operation, Outcome
+from .core.values import LONG, Carry, CompareAndSet, Done, Failed, Operation, Outcome
 
 AGAIN_S: Final = 0.05
 """Between two tries of what did not come to its end."""
 PAUSE_S_MAX: Final = 2.0
 TOGETHER: Final = 16
-"""Objects carried side by side: a queue's log is in memory meanwhile."""
+"""Objects carried side by side, unless their logs are long: such a log is in memory meanwhile."""
 
 
 class Look(Struct, frozen=True):
@@ -262,17 +263,24 @@ def _carry_over(both: ClusterDocument) -> Steps:
 def _carry(names: Collection[str]) -> Generator[Todo, Any, int]:
     """Others may carry them, too, each with a term that ends those before: who comes to nothing leaves them time. Returns how many dequeues may be
     repeated under their keys."""
-    waiting, pause_s, repeatable = sorted(names), AGAIN_S, 0
+    waiting, pause_s, repeatable = [Carry(name, beside_others=True) for name in sorted(names)], AGAIN_S, 0
     while waiting:
-        some, waiting = waiting[:TOGETHER], waiting[TOGETHER:]
-        outcomes: Sequence[Outcome] = yield CarryAll(tuple(map(Carry, some)))
-        left = [name for name, outcome in zip(some, outcomes, strict=True) if not isinstance(outcome, Done)]
-        waiting += left
+        some = [*takewhile(lambda each: each.beside_others, waiting[:TOGETHER])] or waiting[:1]
+        outcomes: Sequence[Outcome] = yield CarryAll(tuple(some))
+        pairs = [*zip(some, outcomes, strict=True)]
+        left = [each for each, outcome in pairs if not isinstance(outcome, Done)]
+        alone = [Carry(each.object) for each, outcome in pairs if is_long(outcome)]
+        waiting = [*waiting[len(some) :], *left, *alone]
         repeatable += sum(outcome.result for outcome in outcomes if isinstance(outcome, Done))
         if left:
             yield Wait(pause_s)
         pause_s = min(2 * pause_s, PAUSE_S_MAX) if left else AGAIN_S
     return repeatable
+
+
+def is_long(outcome: Outcome) -> bool:
+    """Whether an object was not carried beside others, and is carried alone later."""
+    return isinstance(outcome, Done) and outcome.event_class == LONG
 
 
 def _held(both: ClusterDocument, *, names: bool) -> Generator[Todo, Any, Mapping[str, Holding]]:

@@ -188,10 +188,15 @@ class ReadRepair(Struct, frozen=True):
 
 class Carry(Struct, frozen=True):
     """See to it that quorums of the configuration at hand hold what is in force of an object: those of the one before may alone. Result: how many
-    entries had to be stored."""
+    dequeues may be repeated under their keys. `beside_others`: the front end carries other objects meanwhile, so that nothing is done with one whose log is
+    long (LONG)."""
 
     object: str
+    beside_others: bool = False
 
+
+LONG: Final = "Carry/Long"
+"""The event class of what was not carried, and is to be carried alone."""
 
 YOUNG: Final = "Collect/Young"
 """The event class of what came to nothing and was kept because not all replicas have held it for the retry window yet."""

@@ -5,6 +5,7 @@ Background tasks ask for them; no caller waits. What a quorum does is done in al
 """
 
 from collections.abc import Generator, Mapping
+from typing import Final
 
 from ....adts import cell
 from ....adts.log import Seen
@@ -16,13 +17,16 @@ from ....timestamps.ballot import NO_BALLOT, term_of
 from ....timestamps.timestamp import Timestamp
 from ..core.log_cache import LogCache, shown_together
 from ..core.rounds import Event, Expired, Gathering, Task
-from ..core.values import YOUNG, Carry, CollectTombstone, Done, ReadRepair
+from ..core.values import LONG, YOUNG, Carry, CollectTombstone, Done, ReadRepair
 from ..decisions.read_window import CELL_ROWS
 from ..decisions.transitions import ConfirmCommand, FoldCommand
 from .blind import NOBODY, Blind
 from .context import Machine, OutcomeSteps, decide
-from .observe import collect, is_whole
+from .observe import collect, is_whole, look_at
 from .queue_looks import settle_all
+
+ROWS_BESIDE: Final = 100
+"""Entries that a replica may have to show of an object that is carried beside others."""
 
 
 def read_repair(operation: ReadRepair, task: Task, machine: Machine) -> OutcomeSteps:
@@ -51,9 +55,11 @@ def carry(operation: Carry, task: Task, machine: Machine) -> OutcomeSteps:
     cache = machine.cache_of(name)
     cache.pins += 1
     try:
+        is_cell = is_overwritten(adt_of(name))
+        if operation.beside_others and not is_cell and (yield from _is_long(cache, task, machine)):
+            return Done(0, LONG, NOBODY)
         yield from _look_whole(cache, task, machine)
         # Also where nothing is seen: its term ends those of before, whose accepts a quorum of the new configuration alone need not meet.
-        is_cell = is_overwritten(adt_of(name))
         yield from decide(
             name, FoldCommand(carries=True) if is_cell else ConfirmCommand(carries=True), task, machine
         )
@@ -69,6 +75,16 @@ def carry(operation: Carry, task: Task, machine: Machine) -> OutcomeSteps:
 def _repeatable(cache: LogCache) -> int:
     """How many dequeues are remembered under their keys."""
     return sum(bool(each.taken) for each in cache.summary.recent)
+
+
+def _is_long(cache: LogCache, task: Task, machine: Machine) -> Generator[float, Event, bool]:
+    """Whether a replica has more to show than ROWS_BESIDE. To take in a long log keeps the front end from ending what it has begun with other objects, which
+    their callers wait for."""
+    choice = machine.choice_of(cache.name)
+    needed = choice.initial_of_kind(Kind.DECIDE)
+    round_ = Gathering(task, lambda replica: look_at(cache, replica, ROWS_BESIDE), choice.votes)
+    yield from round_.wait(lambda: needed.is_met_by(round_.replies.keys()))
+    return not all(is_whole(reply) for reply in round_.replies.values() if isinstance(reply, Collected))
 
 
 def _look_whole(cache: LogCache, task: Task, machine: Machine) -> Generator[float, Event, frozenset[str]]:

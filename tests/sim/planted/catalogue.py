@@ -479,7 +479,7 @@ PLANTS: Final = (
     in_changes("new-quorums-alone", changing.meet_the_new_alone, FEW),
     in_changes("old-quorums-alone", changing.meet_the_old_alone, FEW),
     in_changes(
-        "any-survivor-stands-in", changing.meet_any_survivor, Hint(), worlds="dying", seeds=10, first=280
+        "any-survivor-stands-in", changing.meet_any_survivor, Hint(), worlds="dying", seeds=10, first=814
     ),
     in_changes(
         "old-is-over-at-once", changing.wait_for_no_survivor, Hint(), worlds="dying", seeds=10, first=140

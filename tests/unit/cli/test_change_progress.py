@@ -12,7 +12,7 @@ from quorate.api_specs.configuration import with_members
 from quorate.cli import change_progress, progress
 from quorate.cli.change_progress import Progress, missing
 from quorate.client_sdk.protocol.configurations import joint, settled, without
-from quorate.client_sdk.protocol.core.values import Carry, CompareAndSet, Done, Failed, Outcome
+from quorate.client_sdk.protocol.core.values import LONG, Carry, CompareAndSet, Done, Failed, Outcome
 from quorate.client_sdk.protocol.reconfiguration import (
     Ask,
     CarryAll,
@@ -104,6 +104,15 @@ def test_who_does_not_say_what_it_holds_is_named(capsys: pytest.CaptureFixture[s
     told.hear(Ask(BOTH, names=names), {"r1": Holding(1, (), 0), "r2": Holding(0, (), 0)})
     assert told.waits == f"r2, r3 did not answer{DEAD}"
     assert capsys.readouterr().err == ""
+
+
+def test_what_is_left_to_be_carried_alone_is_not_counted_yet() -> None:
+    told = Progress(None)
+    found(told, 2)
+    copies(told, Done(0, LONG, frozenset()), CARRIED)
+    assert told.waits.startswith("1 of 2 objects are copied")
+    copies(told, CARRIED)
+    assert told.waits.startswith("2 of 2 objects are copied")
 
 
 def test_what_another_change_copies_is_counted_anew(capsys: pytest.CaptureFixture[str], hasty: None) -> None:

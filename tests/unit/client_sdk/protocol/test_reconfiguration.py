@@ -12,7 +12,7 @@ from quorate.adts.log import Value
 from quorate.adts.types.catalogue import CONFIGURATION
 from quorate.api_specs.cluster import BadCluster, ChoiceRule, ClusterDocument
 from quorate.client_sdk.protocol.configurations import joint, settled, taken_back, without
-from quorate.client_sdk.protocol.core.values import Carry, CompareAndSet, Done, Failed
+from quorate.client_sdk.protocol.core.values import LONG, Carry, CompareAndSet, Done, Failed
 from quorate.client_sdk.protocol.reconfiguration import (
     TOGETHER,
     Ask,
@@ -80,6 +80,10 @@ class Change:
         assert self.read(BOTH) == Tell(BOTH)
 
 
+def beside(name: str) -> Carry:
+    return Carry(name, beside_others=True)
+
+
 def holding(*objects: str, keys: int = 0, epoch: int = 1) -> Holding:
     return Holding(epoch, objects, keys)
 
@@ -102,7 +106,7 @@ def test_a_change_chooses_both_tells_carries_and_chooses_the_new_alone() -> None
     assert operator.read(BOTH) == Tell(BOTH)
     assert operator.answer({"r1": 1, "r3": 1}) == Ask(BOTH)
     assert operator.answer({"r1": holding("queue/b"), "r3": holding("queue/a")}) == CarryAll(
-        (Carry("queue/a"), Carry("queue/b"))
+        (beside("queue/a"), beside("queue/b"))
     )
     assert operator.answer([CARRIED, CARRIED]) == Ask(BOTH, names=False)
     told = operator.answer({"r1": holding(), "r2": holding()})
@@ -132,7 +136,22 @@ def test_objects_are_asked_of_replicas_whom_each_old_quorum_meets() -> None:
     operator.answer({"r1": 1, "r2": 1})
     assert isinstance(operator.answer({"r1": holding("queue/a"), "r2": holding("queue/b", epoch=0)}), Wait)
     assert operator.answer(None) == Ask(BOTH)
-    assert operator.answer({"r1": holding("queue/a"), "r2": holding()}) == CarryAll((Carry("queue/a"),))
+    assert operator.answer({"r1": holding("queue/a"), "r2": holding()}) == CarryAll((beside("queue/a"),))
+
+
+def test_long_logs_are_carried_one_at_a_time_after_all_others() -> None:
+    operator = Change()
+    operator.begin()
+    operator.answer({"r1": 1, "r2": 1})
+    names = [f"queue/{n:02}" for n in range(TOGETHER + 1)]
+    operator.answer({"r1": holding(*names), "r2": holding()})
+    long = Done(0, LONG, frozenset())
+    assert operator.answer([long, long, *[CARRIED] * (TOGETHER - 2)]) == CarryAll((beside(names[-1]),))
+    assert operator.answer([CARRIED]) == CarryAll((Carry(names[0]),))
+    assert operator.answer([CARRIED]) == CarryAll((Carry(names[1]),))
+    assert isinstance(operator.answer([LATE]), Wait)
+    assert operator.answer(None) == CarryAll((Carry(names[1]),))
+    assert operator.answer([CARRIED]) == Ask(BOTH, names=False)
 
 
 def test_what_could_not_be_carried_is_tried_again_behind_the_others() -> None:
@@ -141,14 +160,14 @@ def test_what_could_not_be_carried_is_tried_again_behind_the_others() -> None:
     operator.answer({"r1": 1, "r2": 1})
     names = [f"queue/{n:02}" for n in range(TOGETHER + 2)]
     first = operator.answer({"r1": holding(*names), "r2": holding()})
-    assert first == CarryAll(tuple(map(Carry, names[:TOGETHER])))
+    assert first == CarryAll(tuple(map(beside, names[:TOGETHER])))
     waits = operator.answer([CARRIED, LATE, *[CARRIED] * (TOGETHER - 2)])
     assert isinstance(waits, Wait)
-    assert operator.answer(None) == CarryAll(tuple(map(Carry, [*names[TOGETHER:], names[1]])))
+    assert operator.answer(None) == CarryAll(tuple(map(beside, [*names[TOGETHER:], names[1]])))
     longer = operator.answer([CARRIED, CARRIED, LATE])
     assert isinstance(longer, Wait)
     assert longer.seconds > waits.seconds
-    assert operator.answer(None) == CarryAll((Carry(names[1]),))
+    assert operator.answer(None) == CarryAll((beside(names[1]),))
     assert operator.answer([CARRIED]) == Ask(BOTH, names=False)
 
 

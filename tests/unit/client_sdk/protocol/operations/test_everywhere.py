@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from quorate.adts.log import NOTHING, Decision, Summary, Value
 from quorate.api_specs.limits import DEFAULTS, Limits
@@ -19,7 +20,7 @@ from quorate.api_specs.messages import (
     Status,
 )
 from quorate.client_sdk.protocol.core.rounds import Expired, Task
-from quorate.client_sdk.protocol.core.values import YOUNG, Carry, CollectTombstone, Done, ReadRepair
+from quorate.client_sdk.protocol.core.values import LONG, YOUNG, Carry, CollectTombstone, Done, ReadRepair
 from quorate.client_sdk.protocol.decisions.transitions import (
     ConfirmCommand,
     Fate,
@@ -27,7 +28,12 @@ from quorate.client_sdk.protocol.decisions.transitions import (
     RecoverCommand,
 )
 from quorate.client_sdk.protocol.operations.blind import HEDGE_S
-from quorate.client_sdk.protocol.operations.everywhere import carry, collect_tombstone, read_repair
+from quorate.client_sdk.protocol.operations.everywhere import (
+    ROWS_BESIDE,
+    carry,
+    collect_tombstone,
+    read_repair,
+)
 from quorate.timestamps.ballot import NO_BALLOT, Ballot, term_of
 from quorate.timestamps.timestamp import INFINITY, ZERO
 from tests.unit.client_sdk.protocol.stage import (
@@ -326,6 +332,25 @@ def test_an_item_that_a_fence_keeps_out_of_new_members_becomes_part_of_the_summa
     stage.answer("r1", shown(Row(NEW)))  # It came later: its own operation has it stored.
     stage.answer_all(shown(), "r2", "r4")
     assert stage.result == Done(0, "Carry/Ok", frozenset())
+
+
+@pytest.mark.parametrize("is_long", [False, True])
+def test_beside_others_a_long_log_is_left_alone(is_long: bool) -> None:
+    stage = Stage()
+    stage.reconfigured("r1", "r4", "r5")
+    stage.play(carry(Carry(QUEUE, beside_others=True), stage.task, stage))
+    asked = stage.open_to("r1")
+    assert isinstance(asked, Collect)
+    assert asked.window is not None
+    assert asked.window.limit == ROWS_BESIDE
+    stage.answer_all(EMPTY, "r1", "r4")
+    stage.answer("r2", replace(shown(*complete(OLD)), more=is_long))
+    if is_long:
+        assert stage.result == Done(0, LONG, frozenset())
+        return
+    look(stage, *complete(OLD))
+    (decided,) = stage.commands
+    assert decided.command == ConfirmCommand(carries=True)
 
 
 def test_what_nothing_is_seen_of_is_decided_as_well() -> None:
