@@ -4,7 +4,7 @@ Owns the words of one rule, and its place among the others. How it is carried ou
 """
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 from msgspec import UNSET, to_builtins
@@ -37,6 +37,23 @@ ObjectsArgument = Annotated[
     str, typer.Argument(metavar="OBJECTS", help="Which objects, as queue/jobs or queue/fast-*.")
 ]
 
+FallbackOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--fallback",
+        metavar="CLASS=INITIAL,FINAL",
+        help="A second choice, once for each class; in force while --down or --live-below holds.",
+    ),
+]
+AfterOption = Annotated[
+    float | None,
+    typer.Option(
+        "--after",
+        metavar="SECONDS",
+        help=f"How long, before the cluster switches; {AFTER_S:g} if left out.",
+    ),
+]
+
 choice_app = typer.Typer(cls=Group, help="The quorum choices of a running cluster.", no_args_is_help=True)
 
 
@@ -59,14 +76,7 @@ def set_choice(
     ] = "",
     advice: AdviceOption = None,
     standing: StandingOption = False,
-    fallback: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--fallback",
-            metavar="CLASS=INITIAL,FINAL",
-            help="A second choice, once for each class; in force while --down or --live-below holds.",
-        ),
-    ] = None,
+    fallback: FallbackOption = None,
     fallback_reads: Annotated[
         str, typer.Option("--fallback-reads", metavar="SYSTEM", help="A quorum system for it instead.")
     ] = "",
@@ -80,14 +90,7 @@ def set_choice(
     live_below: Annotated[
         int, typer.Option("--live-below", metavar="N", min=0, help="While fewer members than that are live.")
     ] = 0,
-    after_s: Annotated[
-        float | None,
-        typer.Option(
-            "--after",
-            metavar="SECONDS",
-            help=f"How long, before the cluster switches; {AFTER_S:g} if left out.",
-        ),
-    ] = None,
+    after_s: AfterOption = None,
     cluster: ClusterOption = DEFAULT_NAME,
     dry_run: DryRunOption = False,
     deadline_s: ChangeDeadlineOption = DEADLINE_S,
@@ -105,23 +108,14 @@ def set_choice(
     _check_objects(now, objects)
     rule = ChoiceRule(objects, _classes(now, objects, quorums), reads=reads, writes=writes)
     is_first = bool(quorums or reads or writes)
-    is_second = bool(
-        fallback or fallback_reads or fallback_writes or down or live_below or after_s is not None
-    )
+    condition = _Condition(tuple(down or ()), live_below, after_s)
+    second = _second(_classes(now, objects, fallback), fallback_reads, fallback_writes, condition)
     if standing:
-        _check_standing(has_report=advice is not None, has_words=is_first or is_second)
+        _check_standing(has_report=advice is not None, has_words=is_first or second is not None)
     report = None if advice is None else Advice(advice, now, objects, is_standing=standing)
     if report is not None and not is_first:
         rule = report.rule
-    if is_second:
-        second = Fallback(
-            _classes(now, objects, fallback),
-            tuple(down or ()),
-            live_below,
-            AFTER_S if after_s is None else after_s,
-            fallback_reads,
-            fallback_writes,
-        )
+    if second is not None:
         rule = replace(rule, fallback=second)
     wanted = with_rule(now, rule)
     say(rule_text(filled_in(rule, wanted.own_votes)))
@@ -132,6 +126,22 @@ def set_choice(
         Manner(dry_run, deadline_s, rate, as_json),
         shown={} if report is None else _measured(report, objects, now, wanted),
     )
+
+
+class _Condition(NamedTuple):
+    down: tuple[str, ...]
+    live_below: int
+    after_s: float | None
+
+
+def _second(
+    classes: dict[str, tuple[int, int]], reads: str, writes: str, condition: _Condition
+) -> Fallback | None:
+    """The second choice that the words of a command give; None where there are none."""
+    down, live_below, after_s = condition
+    if not (classes or reads or writes or down or live_below or after_s is not None):
+        return None
+    return Fallback(classes, down, live_below, AFTER_S if after_s is None else after_s, reads, writes)
 
 
 def _measured(report: Advice, objects: str, now: ClusterDocument, wanted: ClusterDocument) -> dict[str, Any]:
