@@ -20,11 +20,19 @@ incarnation that is over has an unknown outcome, so after a silence a question w
 OBJECTS_MAX: Final = 10_000
 
 
+def _who_may(document: ClusterDocument) -> tuple[str, ...]:
+    """The members that have votes, and had some before where the cluster changes: a learner, or one that has just come, has logs to take in first, and who
+    waits for it may not hear in time what came of a command. Where there are none, all."""
+    before = document.own_votes if document.former is None else document.former.own_votes
+    voters = tuple(name for name, votes in document.own_votes.items() if votes and before.get(name, 0))
+    return voters or tuple(document.votes)
+
+
 class Coordinators:
     """The replicas of a cluster as one front end sees them; `own` is the one that it is embedded in, if any."""
 
     def __init__(self, document: ClusterDocument, own: str | None) -> None:
-        self._replicas = tuple(document.votes)
+        self._replicas = _who_may(document)
         self._own: Final = own
         self._heard: Final[dict[str, tuple[str, float]]] = {}
         """Incarnations, and when they were heard of last."""
@@ -36,7 +44,7 @@ class Coordinators:
 
     def follow(self, document: ClusterDocument) -> None:
         """These are the replicas from now on."""
-        self._replicas = tuple(document.votes)
+        self._replicas = _who_may(document)
         self._ranked = lru_cache(maxsize=OBJECTS_MAX)(self._rank)
 
     def heard(self, replica: str, incarnation: str, now_s: float) -> None:
@@ -78,7 +86,7 @@ class Coordinators:
         return incarnation if now_s - heard_s < KNOWN_S else None
 
     def ranked(self, name: str) -> tuple[str, ...]:
-        """All replicas, the one to ask about the object first."""
+        """All replicas that may be asked, the one to ask about the object first."""
         return self._ranked(name)
 
     def _live(self, name: str, now_s: float) -> Iterator[str]:

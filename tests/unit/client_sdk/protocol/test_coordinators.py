@@ -2,6 +2,9 @@
 
 from collections import Counter
 
+from msgspec.structs import replace
+
+from quorate.client_sdk.protocol.configurations import joint
 from quorate.client_sdk.protocol.coordinators import KNOWN_S, PAUSE_S, Coordinators
 from tests.unit.client_sdk.scripted import document_of
 
@@ -97,3 +100,17 @@ def test_members_of_now_decide_and_those_of_before_do_not() -> None:
     assert set(coordinators.ranked("queue/q")) == {"r1", "r2", "r3"}
     coordinators.follow(document_of("r1", "r4"))
     assert set(coordinators.ranked("queue/q")) == {"r1", "r4"}
+
+
+def test_who_has_logs_to_take_in_first_is_not_asked() -> None:
+    """A learner, and one that comes with the change under way: what it is asked may not be answered in time."""
+    old, new = document_of("r1", "r2", "r3"), document_of("r2", "r3", "r4")
+    coordinators = Coordinators(joint(old, new), None)
+    assert set(coordinators.ranked("queue/q")) == {"r2", "r3"}
+    coordinators.follow(new)
+    assert set(coordinators.ranked("queue/q")) == {"r2", "r3", "r4"}
+    learner = replace(new, replicas=(*new.replicas[:2], replace(new.replicas[2], votes=0)))
+    coordinators.follow(learner)
+    assert set(coordinators.ranked("queue/q")) == {"r2", "r3"}
+    coordinators.follow(joint(old, document_of("r4", "r5")))
+    assert set(coordinators.ranked("queue/q")) == {"r1", "r2", "r3", "r4", "r5"}
