@@ -70,7 +70,7 @@ def loses(document: ClusterDocument, lost: Collection[str]) -> list[str]:
     """The event classes of which lost replicas alone may have been a final quorum, with their objects. While the cluster changes, under the
     configuration before, under which may have been acknowledged what is not carried yet, or under the one to come."""
     if document.former is not None:
-        alone = replace(document, old=UNSET, dead=UNSET)
+        alone = replace(document, old=UNSET)
         return sorted({*loses(document.former, lost), *loses(alone, lost)})
     found = [
         f"Enq/Ok of {rule.objects} (kept by one replica's outbox until it is relayed)"

@@ -29,6 +29,7 @@ from ..client_sdk.protocol.reconfiguration import (
     Wait,
     Wanted,
     can_begin,
+    followed,
     is_like,
     is_long,
 )
@@ -82,16 +83,10 @@ class Progress:
 
     def follow(self, steps: Steps) -> Steps:
         """The same steps, of which each is told before it is done and afterwards."""
-        answer: Any = None
-        while True:
-            try:
-                todo = steps.send(answer)
-            except StopIteration as stop:
-                document: ClusterDocument = stop.value
-                return document
-            self.is_choosing |= isinstance(todo, Perform)
-            answer = yield todo
-            self.hear(todo, answer)
+        return followed(steps, self.hear, self._begin)
+
+    def _begin(self, todo: Todo) -> None:
+        self.is_choosing |= isinstance(todo, Perform)
 
     def hear(self, todo: Todo, told: Any) -> None:
         """A step was done, and this came of it. What it waits for is said, where that is long, or another thing than before."""

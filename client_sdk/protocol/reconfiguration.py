@@ -110,6 +110,21 @@ Todo = Look | Perform | CarryAll | Tell | Ask | Wait
 Steps = Generator[Todo, Any, Any]
 
 
+def followed(
+    steps: Steps, hear: Callable[[Todo, Any], None], begin: Callable[[Todo], None] = lambda _: None
+) -> Steps:
+    """The same steps: `begin` is told of each before it is done, `hear` afterwards, with what came of it."""
+    answer: Any = None
+    while True:
+        try:
+            todo = steps.send(answer)
+        except StopIteration as stop:
+            return stop.value
+        begin(todo)
+        answer = yield todo
+        hear(todo, answer)
+
+
 def change(
     at: ClusterDocument, wanted: Wanted, dead: AbstractSet[str] = NOBODY
 ) -> Generator[Todo, Any, ClusterDocument]:

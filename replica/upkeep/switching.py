@@ -14,7 +14,7 @@ from typing import Any, Final
 from ...api_specs.cluster import BadCluster
 from ...client_sdk.errors import QuorateError, RefusedByReplicas
 from ...client_sdk.protocol.core.values import Done
-from ...client_sdk.protocol.reconfiguration import CarryAll, Steps
+from ...client_sdk.protocol.reconfiguration import CarryAll, Todo, followed
 from ...client_sdk.protocol.standing_rules import Move, StandingRules, Waits, states_of
 from ...client_sdk.transport.operator import Operator
 from ..logs.audit import audit
@@ -132,8 +132,7 @@ class Switching(Background):
         try:
             patience_s = ATTEMPT_S + move.at.memory_s
             async with asyncio.timeout(patience_s) as limit:
-                put_off = partial(_put_off, limit, patience_s)
-                document = await operator.run(noting_carried(move.steps(), put_off))
+                document = await operator.run(followed(move.steps(), partial(put_off, limit, patience_s)))
         finally:
             await operator.aclose()
         if states_of(document) != move.states:
@@ -142,18 +141,7 @@ class Switching(Background):
         audit("fallbacks", epoch=document.number, in_force=fallen_back, reason=move.reason)
 
 
-def _put_off(limit: asyncio.Timeout, seconds: float) -> None:
-    limit.reschedule(asyncio.get_running_loop().time() + seconds)
-
-
-def noting_carried(steps: Steps, note: Callable[[], None]) -> Steps:
-    """The same steps; `note` hears each time that objects have been carried."""
-    answer: Any = None
-    while True:
-        try:
-            todo = steps.send(answer)
-        except StopIteration as stop:
-            return stop.value
-        answer = yield todo
-        if isinstance(todo, CarryAll) and any(isinstance(each, Done) for each in answer):
-            note()
+def put_off(limit: asyncio.Timeout, seconds: float, todo: Todo, answer: Any) -> None:
+    """The limit is so many seconds from now, where that step has carried an object."""
+    if isinstance(todo, CarryAll) and any(isinstance(each, Done) for each in answer):
+        limit.reschedule(asyncio.get_running_loop().time() + seconds)

@@ -4,10 +4,12 @@ import json
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from quorate.api_specs.cluster import parse
-from quorate.cli.cluster.choice_command import without_rule
+from quorate.api_specs.cluster import ChoiceRule, parse
+from quorate.api_specs.configuration import with_members
+from quorate.cli.cluster.choice_command import with_rule, without_rule
 from quorate.cli.cluster.document import new_document, read_document
 from quorate.cli.cluster.local_cluster import LocalCluster
+from quorate.client_sdk.protocol.configurations import joint
 from quorate.spark_reports.report import Options, make_report
 from tests.unit.cli.conftest import begun, run_at
 
@@ -86,6 +88,16 @@ def test_a_rule_that_is_gone_already_is_no_mistake() -> None:
         "dictionary/*",
     ]
     assert without_rule(document, "queue/jobs") == document
+
+
+def test_a_rule_is_set_and_removed_in_the_middle_of_a_change_in_which_members_are_declared_dead() -> None:
+    """What is wanted then is what the cluster changes to, where nobody is dead."""
+    urls = {f"r{number}": f"http://127.0.0.1:{8000 + number}" for number in (1, 2, 3)}
+    old = parse(new_document(urls))
+    both = joint(old, with_members(old, old.replicas[:2]), ["r3"])
+    rule = ChoiceRule("queue/jobs", {"Enq/Ok": (0, 1), "Deq/Ok": (2, 1)})
+    for wanted in (with_rule(both, rule), without_rule(both, "queue/*")):
+        assert (wanted.former, wanted.declared_dead) == (None, ())
 
 
 def report(running: LocalCluster, tmp_path: Path) -> str:

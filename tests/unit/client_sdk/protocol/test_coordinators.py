@@ -112,5 +112,7 @@ def test_who_has_logs_to_take_in_first_is_not_asked() -> None:
     learner = replace(new, replicas=(*new.replicas[:2], replace(new.replicas[2], votes=0)))
     coordinators.follow(learner)
     assert set(coordinators.ranked("queue/q")) == {"r2", "r3"}
+    coordinators.follow(joint(new, learner))
+    assert set(coordinators.ranked("queue/q")) == {"r2", "r3"}, "it is to have no vote any more"
     coordinators.follow(joint(old, document_of("r4", "r5")))
     assert set(coordinators.ranked("queue/q")) == {"r1", "r2", "r3", "r4", "r5"}

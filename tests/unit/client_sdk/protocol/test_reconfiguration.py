@@ -26,6 +26,7 @@ from quorate.client_sdk.protocol.reconfiguration import (
     Wait,
     can_begin,
     change,
+    followed,
     is_like,
     take_back,
 )
@@ -566,3 +567,19 @@ def test_a_change_is_taken_back_also_where_it_goes_on_without_the_dead_meanwhile
 )
 def test_a_change_begins_with_quorums_of_both(answering: set[str], expected: bool) -> None:
     assert can_begin(BOTH, answering) is expected
+
+
+def test_steps_that_are_followed_are_the_same() -> None:
+    def steps() -> Generator[Todo, Any, ClusterDocument]:
+        told = yield Look()
+        yield Wait(told)
+        return AFTER
+
+    heard: list[Any] = []
+    going = followed(steps(), lambda *done: heard.append(done), heard.append)
+    assert next(going) == Look()
+    assert going.send(3.0) == Wait(3.0), "they hear what came of theirs"
+    with pytest.raises(StopIteration) as stop:
+        going.send(None)
+    assert stop.value.value == AFTER
+    assert heard == [Look(), (Look(), 3.0), Wait(3.0), (Wait(3.0), None)]

@@ -1,17 +1,20 @@
 """The application as a client sees it: the ADT API end to end on one replica, health, and the committed document."""
 
 import asyncio
+import logging
 import shutil
 from pathlib import Path
 
 import httpx
 import msgspec
 import pytest
+from msgspec.structs import replace
 
-from quorate.api_specs.cluster import ClusterDocument
+from quorate.api_specs.cluster import ChoiceRule, ClusterDocument
 from quorate.api_specs.limits import Limits
 from quorate.api_specs.messages import Append, Batch, BatchReply, Collect, Window
 from quorate.api_specs.problems import KINDS
+from quorate.client_sdk.protocol.configurations import joint
 from quorate.replica.data_folder.identity import open_folder
 from quorate.replica.server.app import create_app
 from quorate.replica.server.print_openapi import openapi_text
@@ -159,6 +162,19 @@ async def test_cluster_document_is_served_with_its_hash(
     answer = (await client.get("/v1/cluster")).json()
     assert answer["hash"] == document.hash
     assert msgspec.convert(answer["document"], ClusterDocument) == document
+
+
+async def test_a_configuration_that_is_told_again_is_no_act(
+    client: httpx.AsyncClient, document: ClusterDocument, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whoever waits for others tells it many times a second."""
+    caplog.set_level(logging.INFO)
+    first = replace(document, limits=Limits())
+    both = joint(first, replace(first, choices=(ChoiceRule("queue/jobs"),)))
+    for told in (first, both, both):
+        answer = await client.post("/v1/admin/configuration", json={"document": msgspec.to_builtins(told)})
+        assert answer.json()["epoch"] == told.number
+    assert caplog.text.count("configuration-told") == 1
 
 
 async def test_every_type_of_problem_can_be_looked_up(client: httpx.AsyncClient) -> None:

@@ -25,7 +25,7 @@ from quorate.api_specs.cluster import (
 from quorate.client_sdk.errors import RefusedByReplicas, Unavailable
 from quorate.client_sdk.protocol.configurations import joint, settled
 from quorate.client_sdk.protocol.core.values import Carry, Done, Failed
-from quorate.client_sdk.protocol.reconfiguration import CarryAll, Steps, Wait
+from quorate.client_sdk.protocol.reconfiguration import CarryAll, Look, Looked, Steps, Todo, Wait
 from quorate.client_sdk.transport.operator import Operator
 from quorate.replica.access.token_list import from_text, nobody_asked, one_token
 from quorate.replica.data_folder.identity import open_folder
@@ -33,7 +33,7 @@ from quorate.replica.service.member import Member, Peer
 from quorate.replica.upkeep import announcer
 from quorate.replica.upkeep import switching as module
 from quorate.replica.upkeep.announcer import Watch
-from quorate.replica.upkeep.switching import NO_RIGHT, REST_S, Switching, noting_carried
+from quorate.replica.upkeep.switching import NO_RIGHT, REST_S, Switching, put_off
 
 WAIT_S: Final = 60.0
 MEMBERS: Final = ("r1", "r2", "r3", "r4")
@@ -201,25 +201,38 @@ async def test_an_attempt_has_a_deadline(rig: Rig, monkeypatch: pytest.MonkeyPat
     await rig.until(lambda: rig.ended == {"given-up": 1})
 
 
-def test_its_deadline_is_put_off_by_objects_that_were_carried_and_by_nothing_else() -> None:
-    def steps() -> Steps:
-        carried = yield CarryAll((Carry("queue/a"), Carry("queue/b")))
-        again = yield CarryAll((Carry("queue/b"),))
-        yield Wait(1.0)
-        return FALLEN if (carried, again) == (some, none) else FIRST
+async def test_each_step_of_a_switch_may_put_its_deadline_off(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heard: list[Todo] = []
 
+    async def run(operators: Scripted, steps: Steps) -> ClusterDocument:
+        next(steps)
+        steps.send(Looked(Failed("unavailable", "no quorum", definite=True), FIRST))
+        steps.close()
+        return await operators.end
+
+    monkeypatch.setattr(Scripted, "run", run)
+    monkeypatch.setattr(module, "put_off", lambda _limit, _seconds, todo, _answer: heard.append(todo))
+    await rig.look("r2 r3", 5)
+    await rig.until(lambda: heard == [Look()])
+
+
+async def test_the_deadline_of_a_switch_begins_anew_with_each_object_that_is_carried() -> None:
+    """There may be any number of them, and another attempt would carry all again."""
     failed = Failed("unavailable", "no quorum", definite=True)
     some, none = (Done(0, "Carry/Ok", frozenset()), failed), (failed,)
-    noted: list[int] = []
-    noting = noting_carried(steps(), lambda: noted.append(1))
-    assert isinstance(next(noting), CarryAll)
-    assert isinstance(noting.send(some), CarryAll)
-    assert noted == [1]
-    assert noting.send(none) == Wait(1.0)
-    with pytest.raises(StopIteration) as stop:
-        noting.send(None)
-    assert stop.value.value == FALLEN, "the steps heard what came of theirs"
-    assert noted == [1]
+    async with asyncio.timeout(10.0) as limit:
+        begun_s = limit.when()
+        assert begun_s is not None
+        for todo, answer in ((CarryAll((Carry("queue/a"),)), none), (Wait(1.0), None)):
+            put_off(limit, 100.0, todo, answer)
+            await asyncio.sleep(0)
+            assert limit.when() == begun_s
+        put_off(limit, 100.0, CarryAll((Carry("queue/a"), Carry("queue/b"))), some)
+        later_s = limit.when()
+        assert later_s is not None
+        assert later_s >= begun_s + 90.0
 
 
 async def test_what_cannot_be_switched_is_told(rig: Rig, caplog: pytest.LogCaptureFixture) -> None:
