@@ -41,7 +41,7 @@ class SettleCommand(Struct, frozen=True, tag="settle", omit_defaults=True, forbi
     """End these leases, or renew them. A repeat changes nothing and has the same result, a `SettleResult`. A renewal is the exception: each sets
     the deadline anew, even to an earlier one.
 
-    * "accept": the items are done with. "reject": they become dead letters; "drop": they are gone.
+    * "accept": the items are acknowledged, done with. "reject": they become dead letters; "drop": they are gone.
     * "release": they wait to be delivered again, after `span_us`. "renew": the leases last `span_us` from now.
     """
 

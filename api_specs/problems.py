@@ -104,12 +104,14 @@ KINDS: Final[Mapping[str, Kind]] = {
         "Repeat the operation when the retry window of some of them has passed, or send it without a key.",
     ),
     "too-many-leases": Kind(
-        429, "The queue has as many items delivered as it may", "Settle some, or try again when some are due."
+        429,
+        "The queue has as many items delivered as it may",
+        "Acknowledge or release some, or try again when some are due.",
     ),
     "too-many-dead-letters": Kind(
         429,
         "The queue has as many dead letters as it may",
-        "Requeue or discard some, or reject without a dead letter.",
+        "Requeue or purge some, or reject without a dead letter.",
     ),
     "log-full": Kind(
         429,

@@ -21,7 +21,7 @@ HELD_MAX: Final = 100
 class Ending(Enum):
     """What becomes of an item in the end."""
 
-    ACCEPT = "accept"
+    ACK = "ack"
     """It is done with."""
 
     RELEASE = "release"

@@ -86,7 +86,7 @@ class QoS(virtual.QoS):  # type: ignore[misc]  # Kombu has no types for it
 
     def ack(self, delivery_tag: str) -> None:
         """The message is done with."""
-        self.leases.end(delivery_tag, Ending.ACCEPT)
+        self.leases.end(delivery_tag, Ending.ACK)
 
     def reject(self, delivery_tag: str, requeue: bool = False) -> None:
         """The message goes back to its queue, or to the dead letters."""
@@ -246,7 +246,7 @@ class Channel(virtual.Channel):  # type: ignore[misc]  # as above
         raw["properties"].setdefault("delivery_info", {})["redelivered"] = held.lease.redelivered
         raw.setdefault("headers", {})["x-delivery-count"] = held.lease.deliveries
         if no_ack:
-            self.qos.leases.end(held.tag, Ending.ACCEPT)
+            self.qos.leases.end(held.tag, Ending.ACK)
         elif held.lease.redelivered and held.lease.deliveries == self.connection.address.max_deliveries:
             _logger.warning(
                 "queue %s: %s is delivered for the last time (max_deliveries is %d): if it is not acknowledged it becomes a "
@@ -306,7 +306,7 @@ class Channel(virtual.Channel):  # type: ignore[misc]  # as above
         handle, dropped = self.connection.queue(queue), 0
         left = self._size(queue)
         while left > dropped and (some := handle.acquire(min(left - dropped, AT_ONCE_MAX))):
-            handle.accept(*some)
+            handle.ack(*some)
             dropped += len(some)
         return dropped
 

@@ -283,8 +283,8 @@ def _parts(items: Sequence[Held]) -> Iterator[Sequence[Held]]:
 
 def _tell_of(queue: Queue, ending: Ending, leases: Sequence[Lease], deadline_s: float) -> None:
     match ending:
-        case Ending.ACCEPT:
-            queue.accept(*leases, deadline_s=deadline_s)
+        case Ending.ACK:
+            queue.ack(*leases, deadline_s=deadline_s)
         case Ending.RELEASE:
             queue.release(*leases, deadline_s=deadline_s)
         case Ending.REJECT:

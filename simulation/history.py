@@ -168,7 +168,7 @@ def _word(operation: Operation) -> tuple[str, tuple[Any, ...]]:
         case Invoke():
             return operation.invocation
         case ClearDeadLetters(_, ids, is_requeued):
-            return "Requeue" if is_requeued else "Discard", ids
+            return "Requeue" if is_requeued else "Purge", ids
         case Read():
             return "Get" if is_key else "Read", ()
         case Write(_, None) if is_key:

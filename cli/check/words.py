@@ -19,14 +19,14 @@ from .history_file import Recorded
 LEASES: Final = frozenset(
     (
         "acquire",
-        "accept",
+        "ack",
         "release",
         "renew",
         "reject",
         "leases",
         "dead_letters",
         "requeue_dead",
-        "discard_dead",
+        "purge_dead",
     )
 )
 OK: Final = (Response("Ok"),)

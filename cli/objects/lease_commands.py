@@ -1,4 +1,4 @@
-"""`quorate queue NAME acquire|accept|…`: leases from a command line. A lease is named by the token that acquire prints.
+"""`quorate queue NAME acquire|ack|…`: leases from a command line. A lease is named by the token that acquire prints.
 
 Owns these words and what they print. Each is one call of the SDK, as in `quorate.cli.objects.commands`.
 """
@@ -27,10 +27,14 @@ LeaseOption = Annotated[
 ]
 MaxDeliveriesOption = Annotated[
     int | None,
-    typer.Option("--max-deliveries", min=1, help="What was delivered so often is a dead letter instead."),
+    typer.Option(
+        "--max-deliveries", min=1, help="A value that was delivered so often becomes a dead letter instead."
+    ),
 ]
-DelayOption = Annotated[float, typer.Option("--delay", metavar="SECONDS", min=0, help="Not before so long.")]
-DropOption = Annotated[bool, typer.Option("--drop", help="Without a dead letter: it is gone.")]
+DelayOption = Annotated[
+    float, typer.Option("--delay", metavar="SECONDS", min=0, help="Deliver them again after so long.")
+]
+DropOption = Annotated[bool, typer.Option("--drop", help="Delete them instead.")]
 
 
 @queue_app.command()
@@ -42,7 +46,7 @@ def acquire(
     wait_s: WaitOption = 0.0,
     max_deliveries: MaxDeliveriesOption = None,
 ) -> Answer:
-    """Be delivered values under leases: a token, how often it was delivered, and the value, one a line."""
+    """Lease values: a token, how often it was delivered, and the value, one a line."""
     leases = asked.queue.acquire(items_max, lease_s, wait_s, max_deliveries=max_deliveries)
     lines = "\n".join(f"{lease.token}\t{lease.deliveries}\t{compact(lease.value)}" for lease in leases)
     return Answer({"leases": to_builtins(leases)}, lines)
@@ -50,9 +54,9 @@ def acquire(
 
 @queue_app.command()
 @asking
-def accept(asked: Asked, tokens: Tokens) -> Answer:
-    """Say that the values are done with. Exit code 1 if a lease was lost; all others count."""
-    return _settled(asked.queue.accept, tokens)
+def ack(asked: Asked, tokens: Tokens) -> Answer:
+    """Acknowledge values: they are done with. Exit code 1 if a lease was lost; all others count."""
+    return _settled(asked.queue.ack, tokens)
 
 
 @queue_app.command()
@@ -65,14 +69,14 @@ def release(asked: Asked, tokens: Tokens, delay_s: DelayOption = 0.0) -> Answer:
 @queue_app.command()
 @asking
 def reject(asked: Asked, tokens: Tokens, is_dropped: DropOption = False) -> Answer:
-    """Have values delivered to nobody any more. Exit code 1 if a lease was lost."""
+    """Make dead letters of values. Exit code 1 if a lease was lost."""
     return _settled(asked.queue.reject, tokens, dead_letter=not is_dropped)
 
 
 @queue_app.command()
 @asking
 def renew(asked: Asked, tokens: Tokens, lease_s: LeaseOption = LEASE_S) -> Answer:
-    """Let leases last longer, counted from now. Exit code 1 if a lease was lost."""
+    """Make leases last longer, counted from now. Exit code 1 if a lease was lost."""
     return _settled(asked.queue.renew, tokens, lease_s=lease_s)
 
 
@@ -89,7 +93,7 @@ def _settled(settle: Callable[..., object], tokens: Sequence[str], **options: An
 @queue_app.command()
 @asking
 def leases(asked: Asked) -> Answer:
-    """Count what is delivered, what waits to be (again), and dead letters."""
+    """Count the leased values, those that wait to be delivered (again), and the dead letters."""
     counts = asked.queue.leases()
     return Answer(to_builtins(counts), f"held {counts.held}  waiting {counts.waiting}  dead {counts.dead}")
 
@@ -97,7 +101,7 @@ def leases(asked: Asked) -> Answer:
 @queue_app.command()
 @asking
 def dead_letters(asked: Asked) -> Answer:
-    """List what is delivered to nobody any more: id, reason, how often it was delivered, and the value."""
+    """List the dead letters: id, reason, how often it was delivered, and the value."""
     letters = asked.queue.dead_letters()
     lines = (f"{each.id}\t{each.reason}\t{each.deliveries}\t{compact(each.value)}" for each in letters)
     return Answer({"letters": to_builtins(letters)}, "\n".join(lines))
@@ -106,14 +110,14 @@ def dead_letters(asked: Asked) -> Answer:
 @queue_app.command()
 @asking
 def requeue(asked: Asked, ids: Ids = None) -> Answer:
-    """Have dead letters delivered again by acquire."""
+    """Put dead letters back into the queue, for acquire."""
     number = asked.queue.requeue_dead_letters(ids or None)
     return Answer({"requeued": number}, str(number))
 
 
 @queue_app.command()
 @asking
-def discard(asked: Asked, ids: Ids = None) -> Answer:
-    """Forget dead letters."""
-    number = asked.queue.discard_dead_letters(ids or None)
-    return Answer({"discarded": number}, str(number))
+def purge(asked: Asked, ids: Ids = None) -> Answer:
+    """Delete dead letters."""
+    number = asked.queue.purge_dead_letters(ids or None)
+    return Answer({"purged": number}, str(number))

@@ -262,14 +262,14 @@ class Queue(_Handle):
     items = _blocking(AsyncQueue.items)
     size = _blocking(AsyncQueue.size)
     acquire = _blocking(AsyncQueue.acquire)
-    accept = _blocking(AsyncQueue.accept)
+    ack = _blocking(AsyncQueue.ack)
     release = _blocking(AsyncQueue.release)
     reject = _blocking(AsyncQueue.reject)
     renew = _blocking(AsyncQueue.renew)
     leases = _blocking(AsyncQueue.leases)
     dead_letters = _blocking(AsyncQueue.dead_letters)
     requeue_dead_letters = _blocking(AsyncQueue.requeue_dead_letters)
-    discard_dead_letters = _blocking(AsyncQueue.discard_dead_letters)
+    purge_dead_letters = _blocking(AsyncQueue.purge_dead_letters)
 
 
 class Register(_Handle):

@@ -186,7 +186,7 @@ class AsyncQueue(_Handle):
         max_deliveries: int | None = None,
         deadline_s: float | None = None,
     ) -> list[Lease]:
-        """Be delivered up to `max_items` items, each under a lease of `lease_s` seconds; waits up to `wait_s` for a first one.
+        """Lease up to `max_items` items for `lease_s` seconds each; waits up to `wait_s` for a first one.
 
         Items whose lease is over, and those given back, come before those at the front. What was delivered
         `max_deliveries` times becomes a dead letter. Where the outcome is unknown, or an asyncio caller is cancelled, what was
@@ -195,9 +195,10 @@ class AsyncQueue(_Handle):
         call = lease_calls.acquire(self._full, max_items, lease_s, wait_s, max_deliveries, self._limits)
         return await self._perform(call, deadline_s)
 
-    async def accept(self, *leases: Lease | str, deadline_s: float | None = None) -> None:
-        """The items are done with. LeaseLost for those that are not the caller's any more. A repeat is answered as the first."""
-        await self._perform(lease_calls.settle(self._full, "accept", leases, nothing), deadline_s)
+    async def ack(self, *leases: Lease | str, deadline_s: float | None = None) -> None:
+        """Acknowledge the items: they are done with. LeaseLost names leases that are not the caller's any more; the other items are
+        acknowledged. A repeat is answered as the first."""
+        await self._perform(lease_calls.settle(self._full, "ack", leases, nothing), deadline_s)
 
     async def release(
         self, *leases: Lease | str, delay_s: float = 0, deadline_s: float | None = None
@@ -250,10 +251,10 @@ class AsyncQueue(_Handle):
         a maximum; how many that were."""
         return await self._perform(lease_calls.clear_dead(self._full, letters, is_requeued=True), deadline_s)
 
-    async def discard_dead_letters(
+    async def purge_dead_letters(
         self, letters: Sequence[DeadLetter | str] | None = None, *, deadline_s: float | None = None
     ) -> int:
-        """Forget dead letters (or their ids; left out: all); how many that were."""
+        """Delete dead letters (or their ids; left out: all); how many that were."""
         return await self._perform(lease_calls.clear_dead(self._full, letters, is_requeued=False), deadline_s)
 
 

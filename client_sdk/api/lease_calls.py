@@ -1,7 +1,7 @@
 """The calls about leases that are more than a line: to be delivered items, and to say what becomes of them. Pure."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from ...adts.log import Value
 from ...api_specs.checking import ID_CHARS_MAX
@@ -9,7 +9,7 @@ from ...api_specs.commands import SettleResult
 from ...api_specs.limits import DELIVERIES_MAX, LEASE_S_MAX, SETTLE_TOKENS_MAX, Limits
 from ...api_specs.values import to_value
 from ..errors import BadInput, LeaseLost
-from ..protocol.core.values import Acquire, ClearDeadLetters, Settle
+from ..protocol.core.values import Acquire, ClearDeadLetters, How, Settle
 from .calls import (
     UNBOUNDED,
     Call,
@@ -25,8 +25,6 @@ from .leases import DeadLetter, Lease, lease_of
 
 LEASE_S: Final = 30.0
 """How long a lease lasts whose caller does not say."""
-
-How = Literal["accept", "release", "reject", "drop", "renew"]
 
 
 def acquire(
@@ -103,7 +101,7 @@ def clear_dead(full: str, ids: Sequence[DeadLetter | str] | None, *, is_requeued
             raise BadInput(
                 f"a {type(each).__name__} is no dead letter: pass what dead_letters gave, or its id"
             )
-    told = Told("requeue_dead" if is_requeued else "discard_dead", full)
+    told = Told("requeue_dead" if is_requeued else "purge_dead", full)
     return single(told, ClearDeadLetters(full, named, is_requeued), int)
 
 

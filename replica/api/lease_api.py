@@ -1,16 +1,16 @@
 """The ADT API's endpoints about leases; see `quorate.replica.api.object_api`."""
 
 from collections.abc import Iterable
-from typing import Final, Literal
+from typing import Final
 
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from ...adts.log import Dead, Ending, Entry, LeaseCounts, Leased, count_leases
+from ...adts.log import Dead, Entry, LeaseCounts, Leased, count_leases
 from ...adts.types.catalogue import object_name
 from ...api_specs.commands import SettleResult
-from ...client_sdk.protocol.core.values import Acquire, ClearDeadLetters, LeaseBook, ReadLeases, Settle
+from ...client_sdk.protocol.core.values import Acquire, ClearDeadLetters, How, LeaseBook, ReadLeases, Settle
 from ..http.gate import CALLER
 from ..http.routers import object_router
 from . import lease_models as models
@@ -29,7 +29,7 @@ async def acquire(
     body: models.AcquireBody | None = None,
     deadline_s: DeadlineS = None,
 ) -> Response:
-    """Be delivered items under leases: they come back unless they are accepted or rejected. None is a normal answer."""
+    """Lease items: they come back unless they are acknowledged or rejected. None is a normal answer."""
     body = body or models.AcquireBody()
     full_name = object_name("queue", name)
     holder = request.scope[CALLER].tag
@@ -47,12 +47,12 @@ async def get_leases(operations: Served, name: Name, deadline_s: DeadlineS = Non
     return count_leases(book.leases, book.dead)
 
 
-@lease_router.post("/accept", response_model=models.SettledLeases)
-async def accept_leases(
+@lease_router.post("/ack", response_model=models.SettledLeases)
+async def ack_leases(
     operations: Served, name: Name, body: models.TokensBody, deadline_s: DeadlineS = None
 ) -> SettleResult:
-    """End leases whose items are done with. A repeat is answered as the first time."""
-    return await _settle(operations, name, "accept", body.tokens, deadline_s)
+    """Acknowledge items: they are done with. A repeat is answered as the first time."""
+    return await _settle(operations, name, "ack", body.tokens, deadline_s)
 
 
 @lease_router.post("/release", response_model=models.SettledLeases)
@@ -83,7 +83,7 @@ async def renew_leases(
 async def _settle(
     operations: Operations,
     name: str,
-    how: Ending | Literal["renew"],
+    how: How,
     tokens: list[str],
     deadline_s: float | None,
     span_s: float = 0.0,
@@ -125,11 +125,11 @@ async def requeue_dead_letters(
     return await _clear(operations, name, body, deadline_s, is_requeued=True)
 
 
-@dead_letter_router.post("/dead-letters/discard", response_model=models.Cleared)
-async def discard_dead_letters(
+@dead_letter_router.post("/dead-letters/purge", response_model=models.Cleared)
+async def purge_dead_letters(
     operations: Served, name: Name, body: models.LettersBody | None = None, deadline_s: DeadlineS = None
 ) -> models.Cleared:
-    """Forget dead letters."""
+    """Delete dead letters."""
     return await _clear(operations, name, body, deadline_s, is_requeued=False)
 
 

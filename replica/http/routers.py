@@ -3,7 +3,7 @@
 Routers that are the same for every cluster are made once in a process; what their endpoints need of the application that was asked they
 get by `of_application`.
 
-A query or a body of an operation on objects is read strictly: a mistaken `?ids=...` would discard all dead letters, as if none had
+A query or a body of an operation on objects is read strictly: a mistaken `?ids=...` would purge all dead letters, as if none had
 been named. Must not know any endpoint.
 """
 

@@ -99,7 +99,7 @@ def _settling(
     outbox: Outbox, done: Sequence[str], bad: Sequence[str], failed: Sequence[Leased], limits: Limits
 ) -> list[Settle]:
     """What becomes of items. Those that failed let others pass, for longer each time."""
-    found = [Settle(outbox.name, "accept", tuple(done))] if done else []
+    found = [Settle(outbox.name, "ack", tuple(done))] if done else []
     found += [Settle(outbox.name, "reject", tuple(bad))] if bad else []
     by_span: dict[float, list[str]] = {}
     for lease in failed:

@@ -1,4 +1,4 @@
-"""What must hold of leases: no item accepted twice, none lost when a holder dies, and each lease goes one right course.
+"""What must hold of leases: no item acknowledged twice, none lost when a holder dies, and each lease goes one right course.
 
 Owns the course of one item as a small automaton, searched like any other object, and what of a leased queue's history is
 that of a plain queue: an item's first delivery is its Deq. Whether leases come back too early is for good clocks only.
@@ -18,8 +18,8 @@ from ..world.clocks import WALL_US_START
 from .checkers import shown
 from .linearizability import Inconclusive, Model, linearization, returned_by_dequeues
 
-TENDING: Final = ("Accept", "Release", "Reject", "Drop", "Renew")
-FINAL: Final = ("Accept", "Drop")
+TENDING: Final = ("Ack", "Release", "Reject", "Drop", "Renew")
+FINAL: Final = ("Ack", "Drop")
 
 
 def check_leases(
@@ -28,7 +28,7 @@ def check_leases(
     """Check all that was done with leases; the number of searches that were given up. `may_wear`: items that were delivered
     too often become dead letters. So long after, a repeat may be told that its lease was lost."""
     items = _items(calls)
-    check_accepted_once(name, calls, items)
+    check_acknowledged_once(name, calls, items)
     check_kept(name, calls)
     check_order(name, calls)
     if has_good_clocks:
@@ -82,7 +82,7 @@ def _item_of(token: str) -> tuple[int, str]:
     return int(deliveries), entry_id
 
 
-def check_accepted_once(name: str, calls: Sequence[Call], items: dict[str, Any]) -> None:
+def check_acknowledged_once(name: str, calls: Sequence[Call], items: dict[str, Any]) -> None:
     """No item was done with under two leases."""
     done: dict[str, str] = {}
     for call in calls:
@@ -91,7 +91,7 @@ def check_accepted_once(name: str, calls: Sequence[Call], items: dict[str, Any])
         (token,) = call.args
         entry_id = _item_of(token)[1]
         if done.setdefault(entry_id, token) != token:
-            raise Violation(f"{name}: accepted twice: {items.get(entry_id)}\n{shown(calls)}")
+            raise Violation(f"{name}: acknowledged twice: {items.get(entry_id)}\n{shown(calls)}")
 
 
 def check_kept(name: str, calls: Sequence[Call]) -> None:
@@ -102,7 +102,7 @@ def check_kept(name: str, calls: Sequence[Call]) -> None:
     for call in calls:
         if call.operation in FINAL and call.args[0] not in call.results:
             accounted.add(items.get(_item_of(call.args[0])[1]))
-        if call.operation == "Discard":
+        if call.operation == "Purge":
             accounted.update(map(items.get, call.args))
     last = max(
         (call for call in calls if call.operation == "Book" and call.is_known), key=lambda call: call.returned
@@ -173,9 +173,7 @@ class Item(Model):
                 self._first_us[call.operation, call.args[0]] = min(known_us, call.invoked_us)
         self._unknown: Final = sum(call.operation == "Acquire" and not call.is_known for call in calls)
         self._may_be_requeued: Final = any(call.operation == "Requeue" for call in calls)
-        self._is_discarded: Final = any(
-            call.operation == "Discard" and entry_id in call.args for call in calls
-        )
+        self._is_purged: Final = any(call.operation == "Purge" and entry_id in call.args for call in calls)
         self._most: Final = sum(each.entry.id == entry_id for each in _given(calls)) + self._unknown
 
     def initial(self) -> Hashable:
@@ -203,7 +201,7 @@ class Item(Model):
             yield at.moved("dead")
         if self._may_be_requeued and at.where == "dead":
             yield at.moved("waiting")
-        if self._is_discarded and at.where == "dead":
+        if self._is_purged and at.where == "dead":
             yield at.moved("gone")
 
     def _after(self, at: Course, call: Call) -> list[Course]:

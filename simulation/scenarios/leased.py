@@ -32,7 +32,7 @@ QUEUE: Final = "queue/q"
 TIMED: Final = "~t"
 """Ends the values of items that are due later, or expire."""
 WORDS: Final = ("Enq", "Acquire", "Tend", "Deq", "Peek", "Size", "Book", "Requeue")
-ENDINGS: Final = {"accept": 6, "release": 2, "reject": 1, "drop": 1, "renew": 2}
+ENDINGS: Final = {"ack": 6, "release": 2, "reject": 1, "drop": 1, "renew": 2}
 
 
 def leased(seed: int) -> Scenario:

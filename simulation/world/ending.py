@@ -195,7 +195,7 @@ def _has_room(world: "World", operation: Operation) -> bool:
 
 
 def drain_leases(world: "World", name: str) -> None:
-    """Accept all that can be had, until nothing is held or waits; what the dead held comes back with time: where clocks were
+    """Acknowledge all that can be had, until nothing is held or waits; what the dead held comes back with time: where clocks were
     ahead, once they have come as far again."""
     if world.scenario.faults.leaps:
         for replica in world.members:
@@ -204,12 +204,12 @@ def drain_leases(world: "World", name: str) -> None:
         if number > LEASE_ROUNDS // 2:  # Expired items may find no room among the dead letters.
             requeued = world.outcome_of(ClearDeadLetters(name, (), is_requeued=True), DRAIN_DEADLINE_S)
             if isinstance(requeued, Failed):
-                _discard_one(world, name)
+                _purge_one(world, name)
         while isinstance(outcome := world.outcome_of(Acquire(name, 7, LEASE_S), DRAIN_DEADLINE_S), Done):
             if not outcome.result:
                 break
             tokens = tuple(record.token for record in outcome.result)
-            world.ask(Settle(name, "accept", tokens), DRAIN_DEADLINE_S)
+            world.ask(Settle(name, "ack", tokens), DRAIN_DEADLINE_S)
         if isinstance(outcome, Failed) and outcome.reason != "too-many-leases":
             raise Violation(f"on a healthy cluster an acquire ends with {outcome}")
         if not world.ask(ReadLeases(name), DRAIN_DEADLINE_S).leases:
@@ -218,8 +218,8 @@ def drain_leases(world: "World", name: str) -> None:
     raise Violation("on a healthy cluster leases do not come back")
 
 
-def _discard_one(world: "World", name: str) -> None:
-    """Discard the oldest dead letter, as a refused requeue says: where both rooms are full, and no letter is as large as some expired
+def _purge_one(world: "World", name: str) -> None:
+    """Purge the oldest dead letter, as a refused requeue says: where both rooms are full, and no letter is as large as some expired
     items, none can change places with them (leased seed 570033830)."""
     dead = world.ask(ReadLeases(name), DRAIN_DEADLINE_S).dead
     ids = tuple(letter.entry.id for letter in dead[:1])

@@ -21,7 +21,7 @@ from quorate_client.api.dictionaries import (
     put_entry_if_absent,
 )
 from quorate_client.api.queues import (
-    accept_leases,
+    ack_leases,
     acquire,
     dequeue,
     enqueue,
@@ -109,7 +109,7 @@ def leases() -> dict[str, Any]:
         tokens.append(lease.token)
         if len(tokens) == 1:
             release_leases.sync(name, client=CLIENT, body=ReleaseBody(tokens=tokens))
-    lost = accept_leases.sync(name, client=CLIENT, body=TokensBody(tokens=tokens[:1]))
+    lost = ack_leases.sync(name, client=CLIENT, body=TokensBody(tokens=tokens[:1]))
     reject_leases.sync(name, client=CLIENT, body=RejectBody(tokens=tokens[1:]))
     dead = get_dead_letters.sync(name, client=CLIENT)
     counted = get_leases.sync(name, client=CLIENT)

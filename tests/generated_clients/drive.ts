@@ -57,7 +57,7 @@ async function leases() {
       await client.POST("/v1/queues/{name}/release", { params, body: { tokens } });
     }
   }
-  const lost = await client.POST("/v1/queues/{name}/accept", { params, body: { tokens: tokens.slice(0, 1) } });
+  const lost = await client.POST("/v1/queues/{name}/ack", { params, body: { tokens: tokens.slice(0, 1) } });
   await client.POST("/v1/queues/{name}/reject", { params, body: { tokens: tokens.slice(1) } });
   const dead = await client.GET("/v1/queues/{name}/dead-letters", { params });
   const counted = await client.GET("/v1/queues/{name}/leases", { params });

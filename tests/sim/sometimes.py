@@ -87,7 +87,7 @@ SOMETIMES_LEASED: Final[Mapping[str, str]] = {
     "Acquire/Ok": "",
     "Acquire/Empty": "",
     "Leases/Ok": "",
-} | {f"{how}/{end}": "" for how in ("Accept", "Release", "Reject", "Drop", "Renew") for end in ("Ok", "Lost")}
+} | {f"{how}/{end}": "" for how in ("Ack", "Release", "Reject", "Drop", "Renew") for end in ("Ok", "Lost")}
 """The same of worlds with leases."""
 
 FAULTS: Final = (

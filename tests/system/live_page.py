@@ -59,7 +59,7 @@ def acquire(tab: Tab) -> str:
 
 def settle(tab: Tab, place: int, button: str) -> str:
     """Press a button of a lease in hand, counted from 1; the words that tell how it went."""
-    number = ("Accept", "Release", "Reject", "Renew").index(button) + 1
+    number = ("Acknowledge", "Release", "Reject", "Renew").index(button) + 1
     return _told(tab, f"#leases li:nth-child({place}) button:nth-child({number})")
 
 

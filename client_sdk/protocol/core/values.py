@@ -72,14 +72,18 @@ class Acquire(Struct, frozen=True):
     holder: str = ""
 
 
+How = Literal["ack", "release", "reject", "drop", "renew"]
+"""What becomes of items under leases: they are done with; wait to be delivered again; are dead letters; are gone; stay longer."""
+
+
 class Settle(Struct, frozen=True):
-    """End leases, or renew them (`SettleCommand` says how); what was meant for later comes after `span_s`. Result: a SettleResult.
+    """End leases, or renew them; what was meant for later comes after `span_s`. Result: a SettleResult.
 
     A repeat changes nothing, and has the same result; but a repeated renewal counts from the repeat.
     """
 
     object: str
-    how: Literal["accept", "release", "reject", "drop", "renew"]
+    how: How
     tokens: tuple[str, ...]
     span_s: float = 0.0
 

@@ -2,7 +2,7 @@
 
 Owns every change of `Summary.leases`, `dead` and `settled`, and their bounds. Must not know how entries come to the front:
 the caller passes the waiting ones, and lets the horizon pass those that were taken in here. Times decide only *when* an item
-is delivered again; who may settle it is told by its token alone, so that no clock can have it accepted twice.
+is delivered again; who may settle it is told by its token alone, so that no clock can have it acknowledged twice.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -26,13 +26,13 @@ seconds, and replicas refuse stamps that are further ahead."""
 TOO_MANY_LEASES: Final = Failed(
     "too-many-leases",
     f"the queue has as many items delivered, or waiting to be, as it may ({LEASES_MAX}, and a bound on their payloads), or "
-    "this caller holds as many as are left for others: settle some, try again when some are due, or discard dead letters, "
+    "this caller holds as many as are left for others: acknowledge or release some, try again when some are due, or purge dead letters, "
     "among which expired ones then find room",
     definite=True,
 )
 TOO_MANY_DEAD: Final = Failed(
     "too-many-dead-letters",
-    f"the queue has as many dead letters as it may ({DEAD_MAX}, and a bound on their payloads): requeue or discard some, or "
+    f"the queue has as many dead letters as it may ({DEAD_MAX}, and a bound on their payloads): requeue or purge some, or "
     "reject without a dead letter",
     definite=True,
 )

@@ -152,7 +152,10 @@ def _repeated(
 
 
 def _settle(operation: Settle, task: Task, machine: Machine) -> OutcomeSteps:
-    command = SettleCommand(operation.how, operation.tokens, _us(operation.span_s))
+    how = (
+        "accept" if operation.how == "ack" else operation.how
+    )  # As it is called on disk and between replicas.
+    command = SettleCommand(how, operation.tokens, _us(operation.span_s))
     verdict = yield from decide(operation.object, command, task, machine)
     name = operation.how.capitalize()
     return Done(verdict.result, f"{name}/Lost" if verdict.result.lost else f"{name}/Ok", verdict.answered)

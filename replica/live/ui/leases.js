@@ -7,7 +7,7 @@ const SHOWN_MAX = 200;
 
 // What ends a lease, or lets it last longer: the endpoint, the words for it, and whether the item stays in hand.
 const ENDINGS = [
-  { name: "Accept", path: "accept", told: "Accepted" },
+  { name: "Acknowledge", path: "ack", told: "Acknowledged" },
   { name: "Release", path: "release", told: "Released" },
   { name: "Reject", path: "reject", told: "Rejected" },
   { name: "Renew", path: "renew", told: "Renewed", stays: true },

@@ -213,7 +213,7 @@ def test_what_a_keyed_dequeue_takes_that_was_recovered_with_it_is_kept_for_its_r
     hand.carry("f2", *EVERYONE)
     hand.start("f2", Dequeue(QUEUE), "gone")
     hand.carry("f2", "r1", "r2")  # They are fenced at y, and f2 is heard of no more.
-    hand.start("f1", Settle(QUEUE, "accept", ("1/none",)), "has its turn before")
+    hand.start("f1", Settle(QUEUE, "ack", ("1/none",)), "has its turn before")
     collects = [packet for packet in hand.packets if packet.front == "f1"]
     hand.packets = appends
     hand.carry("f1", "r1", "r2")  # Both refuse x; what was sent to r3 is lost.

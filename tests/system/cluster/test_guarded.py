@@ -102,7 +102,7 @@ def test_one_token_holds_half_of_the_leases_however_it_asks(guarded: GuardedClus
         answer = plain.post(f"{guarded.url}/v1/queues/shares/acquire", json={"max": 300}, timeout=TIMEOUT_S)
         assert len(answer.json()["leases"]) == LEASES_MAX // 4
     with connect(guarded.path, token=greedy, tls=guarded.tls) as client:
-        client.queue("shares").accept(*held)
+        client.queue("shares").ack(*held)
 
 
 def test_document_is_fetched_by_tls_and_leads_nowhere_without(guarded: GuardedCluster, writer: str) -> None:

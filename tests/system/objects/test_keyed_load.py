@@ -61,7 +61,7 @@ async def test_acquiring_consumers_beside_keyed_producers_lose_nothing(shared_cl
             is_last = produced.is_set()
             leases = await queue.acquire(lease_s=WAIT_S, wait_s=0.1)
             for lease in leases:
-                await queue.accept(lease)
+                await queue.ack(lease)
                 accepted[lease.value] += 1
             if is_last and not leases:
                 return

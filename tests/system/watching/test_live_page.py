@@ -202,7 +202,7 @@ def test_leases_by_hand_and_what_the_trace_says_of_them(tab: Tab, clusters: Clus
     tab.wait_for(f"{STANDINGS}.filter(each => each?.includes(', delivery 1')).length === 4")
 
     assert 'Renewed "dry"' in settle(tab, 1, "Renew")
-    assert 'Accepted "dry"' in settle(tab, 1, "Accept")
+    assert 'Acknowledged "dry"' in settle(tab, 1, "Acknowledge")
     assert f"Rejected {json.dumps(MARKUP)}" in settle(tab, 1, "Reject")
     assert "Released 18446744073709551615" in settle(tab, 1, "Release")
     assert tab.evaluate("document.querySelector('#in-hand').hidden")
@@ -223,7 +223,7 @@ def test_a_lease_that_was_lost_is_told_and_leaves_the_hand(tab: Tab, shared_clus
     with httpx.Client(base_url=f"{url}/v1/queues/lost", trust_env=False) as client:
         answer = client.post("/acquire", json={"wait_s": 10})
         assert len(answer.json()["leases"]) == 1, "the page's lease is over, and another one is given it"
-    told = settle(tab, 1, "Accept")
+    told = settle(tab, 1, "Acknowledge")
     assert "✕ Lost" in told
     assert "nothing was done" in told
     assert tab.evaluate(IN_HAND) == []

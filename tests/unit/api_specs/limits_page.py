@@ -30,11 +30,11 @@ FIXED = {
     "DEAD_MAX": (limits.DEAD_MAX, "Dead letters of a queue; then reject is refused."),
     "SETTLED_MAX": (
         limits.SETTLED_MAX,
-        "Leases that ended lately, whose repeated accept gets its first answer.",
+        "Leases that ended lately, whose repeated acknowledgement gets its first answer.",
     ),
     "SETTLE_TOKENS_MAX": (
         limits.SETTLE_TOKENS_MAX,
-        "Leases that are accepted, released, rejected or renewed at once.",
+        "Leases that are acknowledged, released, rejected or renewed at once.",
     ),
     "DELIVERIES_MAX": (
         limits.DELIVERIES_MAX,

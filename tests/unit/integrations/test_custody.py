@@ -58,9 +58,9 @@ def test_what_is_delivered_takes_room_until_the_replicas_know_that_it_is_ended()
     held = made.next_ready()
     assert held is not None
     assert made.room(0.0) == 1
-    assert made.end(held.tag, Ending.ACCEPT)
+    assert made.end(held.tag, Ending.ACK)
     assert made.room(0.0) == 1
-    assert told(made) == {("a", Ending.ACCEPT): ["x"]}
+    assert told(made) == {("a", Ending.ACK): ["x"]}
     assert made.room(0.0) == 2
     assert not made.end(held.tag, Ending.REJECT), "it is ended once"
     assert not made.has_endings
@@ -100,12 +100,12 @@ def test_what_comes_too_late_goes_back() -> None:
 
 def test_what_could_not_be_told_is_told_before_what_came_since() -> None:
     made = custody("a")
-    made.end(made.keep("a", leased("x")[0], 0.0).tag, Ending.ACCEPT)
+    made.end(made.keep("a", leased("x")[0], 0.0).tag, Ending.ACK)
     taken = made.take_endings()
-    made.end(made.keep("a", leased("y")[0], 0.0).tag, Ending.ACCEPT)
+    made.end(made.keep("a", leased("y")[0], 0.0).tag, Ending.ACK)
     for (queue, ending), items in taken.items():
         made.tell_again(queue, ending, items)
-    assert told(made) == {("a", Ending.ACCEPT): ["x", "y"]}
+    assert told(made) == {("a", Ending.ACK): ["x", "y"]}
 
 
 def test_a_lease_is_renewed_when_its_time_has_come_and_no_sooner() -> None:
@@ -139,9 +139,9 @@ def test_a_queue_whose_renewals_are_late_keeps_nothing_from_another() -> None:
 
 def test_nothing_is_taken_while_the_replicas_have_long_not_heard_of_an_ending() -> None:
     made = custody("a", most=9)
-    made.end(made.keep("a", leased("x")[0], 0.0).tag, Ending.ACCEPT)
+    made.end(made.keep("a", leased("x")[0], 0.0).tag, Ending.ACK)
     assert made.room(20.0) == 0
-    items = made.take_endings()["a", Ending.ACCEPT]
+    items = made.take_endings()["a", Ending.ACK]
     assert made.room(20.0) == 0, "they are being told"
     made.told(items)
     assert made.room(20.0) == 9

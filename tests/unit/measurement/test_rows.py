@@ -32,7 +32,7 @@ from quorate.measurement.rows import OperationRow, object_of, operation_name, op
         (Write("dictionary/d/k", None), "Delete"),
         (Items("dictionary/d"), "Items"),
         (Acquire("queue/q", 1, 5.0), "Acquire"),
-        (Settle("queue/q", "accept", ("1/x",)), "Accept"),
+        (Settle("queue/q", "ack", ("1/x",)), "Ack"),
     ],
 )
 def test_operations_are_named_as_in_their_specification(operation: Operation, name: str) -> None:

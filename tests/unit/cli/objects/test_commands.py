@@ -48,10 +48,10 @@ def test_leases_are_delivered_and_settled(run: Run) -> None:
     lines = run("queue", "leased", "acquire", "--max", "2", "--lease", "600").stdout.splitlines()
     first, second = (line.split("\t") for line in lines)
     assert [first[1:], second[1:]] == [["1", '"a"'], ["1", '"b"']]
-    assert run("queue", "leased", "accept", first[0]).returncode == 0
+    assert run("queue", "leased", "ack", first[0]).returncode == 0
     assert run("queue", "leased", "renew", second[0], "--lease", "60").returncode == 0
     assert run("queue", "leased", "release", second[0], "--delay", "0").returncode == 0
-    lost = run("queue", "leased", "accept", second[0], "--json")
+    lost = run("queue", "leased", "ack", second[0], "--json")
     assert (lost.returncode, json.loads(lost.stdout)) == (1, {"lost": [second[0]]})
     leases = json.loads(run("queue", "leased", "acquire", "--max", "9", "--json").stdout)["leases"]
     assert [(each["value"], each["deliveries"]) for each in leases] == [("b", 2), ("c", 1)]
@@ -61,7 +61,7 @@ def test_leases_are_delivered_and_settled(run: Run) -> None:
     letters = run("queue", "leased", "dead-letters").stdout.splitlines()
     assert [line.split("\t")[1:] for line in letters] == [["rejected", "2", '"b"'], ["rejected", "1", '"c"']]
     assert run("queue", "leased", "requeue", leases[0]["id"]).stdout == "1\n"
-    assert run("queue", "leased", "discard").stdout == "1\n"
+    assert run("queue", "leased", "purge").stdout == "1\n"
     assert json.loads(run("queue", "leased", "leases", "--json").stdout) == {
         "held": 0,
         "waiting": 1,
@@ -155,7 +155,7 @@ def test_lease_that_could_not_be_shown_is_shown_on_standard_error(run: Run, clus
     leased = quorate_redirected(cluster, "queue unleased acquire >&-")
     token, _, value = leased.stderr.splitlines()[0].split("\t")
     assert (leased.returncode, value) == (3, "1")
-    assert run("queue", "unleased", "accept", token).returncode == 0
+    assert run("queue", "unleased", "ack", token).returncode == 0
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ class _Nothing:
         ("release", ("t",), {"delay_s": "1"}, "delay_s is of type str"),
         ("renew", ("t",), {"lease_s": None}, "lease_s is of type NoneType"),
         ("requeue_dead_letters", (5,), {}, "one dead letter in place of several"),
-        ("discard_dead_letters", ([5],), {}, "a int is no dead letter"),
+        ("purge_dead_letters", ([5],), {}, "a int is no dead letter"),
     ],
 )
 async def test_a_queue_names_the_argument(method: str, arguments: Any, named: Any, words: str) -> None:

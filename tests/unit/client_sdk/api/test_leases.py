@@ -67,19 +67,19 @@ def test_what_one_holds_no_other_is_given(queues: tuple[Here, Here]) -> None:
     assert other.leases() == LeaseCounts(held=3, waiting=0, dead=0)
 
 
-def test_an_accepted_item_is_gone_and_a_repeated_accept_is_answered_as_the_first(
+def test_an_acknowledged_item_is_gone_and_a_repeated_ack_is_answered_as_the_first(
     cluster: InProcessCluster, queues: tuple[Here, Here]
 ) -> None:
     one, other = queues
     one.enqueue_many([1, 2])
     first, second = one.acquire(2, lease_s=15)
-    one.accept(first)
-    one.accept(first.token)
-    other.accept(first)
+    one.ack(first)
+    one.ack(first.token)
+    other.ack(first)
     cluster.clock.leap(16)
     assert values(other.acquire(10)) == [2]
     with pytest.raises(LeaseLost, match="1 lease is not held any more") as caught:
-        one.accept(first, second)
+        one.ack(first, second)
     assert caught.value.lost == (second.token,)
     assert caught.value.definite
 
@@ -99,8 +99,8 @@ def test_a_dead_holders_item_comes_back_with_its_count(
         tokens.add(lease.token)
     assert len(tokens) == 3
     cluster.clock.leap(3)
-    other.accept(lease)
-    assert other.leases() == LeaseCounts(0, 0, 0), "an expired lease that nobody else got may be accepted"
+    other.ack(lease)
+    assert other.leases() == LeaseCounts(0, 0, 0), "an expired lease that nobody else got may be acknowledged"
 
 
 def test_a_renewed_lease_lasts(cluster: InProcessCluster, queues: tuple[Here, Here]) -> None:
@@ -111,7 +111,7 @@ def test_a_renewed_lease_lasts(cluster: InProcessCluster, queues: tuple[Here, He
     assert one.renew(lease, lease_s=200) > lease.deadline + 50
     cluster.clock.leap(120)
     assert other.acquire() == []
-    one.accept(lease)
+    one.ack(lease)
     with pytest.raises(LeaseLost):
         one.renew(lease)
 
@@ -153,8 +153,8 @@ def test_rejected_worn_out_and_expired_items_are_dead_letters_that_can_be_taken_
     assert one.requeue_dead_letters(letters[1:]) == 2
     again = other.acquire(5, max_deliveries=1)
     assert [(lease.value, lease.deliveries) for lease in again] == [("worn", 2), ("late", 2)]
-    assert one.discard_dead_letters() == 1
-    assert one.discard_dead_letters() == 0
+    assert one.purge_dead_letters() == 1
+    assert one.purge_dead_letters() == 0
     assert one.leases() == LeaseCounts(held=2, waiting=0, dead=0)
 
 
@@ -229,12 +229,12 @@ def test_leases_are_there_after_all_replicas_started_again(
     one.enqueue_many(["a", "b", "c"])
     first, second, third = one.acquire(3)
     one.reject(third)
-    one.accept(first)
+    one.ack(first)
     for replica in ("r1", "r2", "r3"):
         cluster.stop(replica)
     cluster.start("r1", "r2", "r3")
-    one.accept(first)
-    other.accept(second)
+    one.ack(first)
+    other.ack(second)
     assert other.leases() == LeaseCounts(held=0, waiting=0, dead=1)
     assert [letter.value for letter in other.dead_letters()] == ["c"]
 
@@ -250,15 +250,15 @@ def test_leases_are_there_after_all_replicas_started_again(
         ("acquire", (1, 1, -1), {}, "wait_s is -1"),
         ("acquire", (), {"max_deliveries": 0}, "max_deliveries is 0: use 1 to 1000000000"),
         ("acquire", (), {"max_deliveries": 10**30}, "use 1 to 1000000000"),
-        ("accept", (), {}, "0 leases: use 1 to"),
-        pytest.param("accept", ("t",) * (SETTLE_TOKENS_MAX + 1), {}, "1025 leases: use 1 to", id="too-many"),
-        ("accept", ("é",), {}, "is no lease: pass what acquire gave"),
-        ("accept", (["t"],), {}, r"a list is no lease: pass what acquire gave each by itself \(\*leases\)"),
+        ("ack", (), {}, "0 leases: use 1 to"),
+        pytest.param("ack", ("t",) * (SETTLE_TOKENS_MAX + 1), {}, "1025 leases: use 1 to", id="too-many"),
+        ("ack", ("é",), {}, "is no lease: pass what acquire gave"),
+        ("ack", (["t"],), {}, r"a list is no lease: pass what acquire gave each by itself \(\*leases\)"),
         ("release", ("t",), {"delay_s": -1}, "delay_s is -1"),
         ("release", ("t",), {"delay_s": DELAY_S_MAX + 1}, "delay_s is"),
         ("renew", ("t",), {"lease_s": 0}, "lease_s is 0"),
         ("requeue_dead_letters", ([],), {}, "no dead letter is named"),
-        ("discard_dead_letters", ("id",), {}, "one dead letter in place of several: pass a list of it"),
+        ("purge_dead_letters", ("id",), {}, "one dead letter in place of several: pass a list of it"),
         ("enqueue", (1,), {"delay_s": float("nan")}, "delay_s is nan"),
         ("enqueue", (1,), {"expires_s": 0}, "it must be above 0 and above delay_s"),
         ("enqueue_many", ([1],), {"delay_s": 5, "expires_s": 5}, "it must be above 0 and above delay_s"),
@@ -274,7 +274,7 @@ def test_what_makes_no_sense_is_refused_before_anything_is_sent(
 
 def test_a_token_of_nobody_is_lost(queues: tuple[Here, Here]) -> None:
     with pytest.raises(LeaseLost, match="1/nobody"):
-        queues[0].accept("1/nobody")
+        queues[0].ack("1/nobody")
 
 
 def test_the_blocking_client_has_them_too() -> None:
@@ -289,6 +289,6 @@ def test_the_blocking_client_has_them_too() -> None:
         assert jobs.dead_letters() == [DeadLetter("a", lease.id, "rejected", 2)]
         assert jobs.requeue_dead_letters([lease.id]) == 1
         (lease,) = jobs.acquire()
-        jobs.accept(lease)
-        assert jobs.discard_dead_letters() == 0
+        jobs.ack(lease)
+        assert jobs.purge_dead_letters() == 0
         assert jobs.leases() == LeaseCounts(held=0, waiting=0, dead=0)

@@ -48,9 +48,9 @@ def test_an_item_is_delivered_accepted_and_gone(apis: tuple[Api, Api]) -> None:
     assert leases[0].keys() == {"item", "id", "token", "deliveries", "redelivered", "deadline"}
     assert (leases[0]["deliveries"], leases[0]["redelivered"]) == (1, False)
     tokens = [lease["token"] for lease in leases]
-    assert one.post("accept", {"tokens": tokens}) == {"lost": []}
-    assert other.post("accept", {"tokens": tokens}) == {"lost": []}, "a repeat is answered as the first"
-    assert one.post("accept", {"tokens": ["1/nobody"]}) == {"lost": ["1/nobody"]}
+    assert one.post("ack", {"tokens": tokens}) == {"lost": []}
+    assert other.post("ack", {"tokens": tokens}) == {"lost": []}, "a repeat is answered as the first"
+    assert one.post("ack", {"tokens": ["1/nobody"]}) == {"lost": ["1/nobody"]}
     assert len(one.post("acquire")["leases"]) == 1
     assert one.get("leases") == {"held": 1, "waiting": 0, "dead": 0}
     assert one.post("acquire", {"wait_s": 0.1}) == {"leases": []}
@@ -69,7 +69,7 @@ def test_leases_are_renewed_released_and_lost(cluster: InProcessCluster, apis: t
     cluster.clock.leap(101)
     (again,) = other.post("acquire")["leases"]
     assert (again["id"], again["deliveries"], again["redelivered"]) == (lease["id"], 2, True)
-    assert one.post("accept", {"tokens": [lease["token"]]}) == {"lost": [lease["token"]]}
+    assert one.post("ack", {"tokens": [lease["token"]]}) == {"lost": [lease["token"]]}
 
 
 def test_dead_letters_are_listed_requeued_and_discarded(
@@ -92,7 +92,7 @@ def test_dead_letters_are_listed_requeued_and_discarded(
     (again,) = other.post("acquire", {"max_deliveries": 1})["leases"]
     assert again["item"] == "b"
     assert other.post("reject", {"tokens": [again["token"]], "dead_letter": False}) == {"lost": []}
-    assert one.post("dead-letters/discard") == {"cleared": 2}
+    assert one.post("dead-letters/purge") == {"cleared": 2}
     assert one.get("leases") == {"held": 0, "waiting": 0, "dead": 0}
 
 
@@ -106,10 +106,10 @@ def test_dead_letters_are_listed_requeued_and_discarded(
         ("acquire", {"wait_s": 21}),
         ("acquire", {"max_deliveries": 0}),
         ("acquire", {"count": 1}),
-        ("accept", {}),
-        ("accept", {"tokens": []}),
-        ("accept", {"tokens": ["é"]}),
-        ("accept", {"tokens": ["t"] * 1025}),
+        ("ack", {}),
+        ("ack", {"tokens": []}),
+        ("ack", {"tokens": ["é"]}),
+        ("ack", {"tokens": ["t"] * 1025}),
         ("release", {"tokens": ["t"], "delay_s": -1}),
         ("reject", {"tokens": ["t"], "dead_letter": "no"}),
         ("renew", {"tokens": ["t"], "lease_s": -1}),

@@ -89,7 +89,7 @@ def test_a_queue_that_hands_out_no_more(
     with pytest.raises(LimitReached) as reached:
         cluster.run(queue.acquire())
     assert reached.value.limit == "too-many-leases"
-    caller.post("queues/lent/accept", {"tokens": [each["token"] for each in held]})
+    caller.post("queues/lent/ack", {"tokens": [each["token"] for each in held]})
     assert [lease["item"] for lease in caller.post("queues/lent/acquire", {}).json()["leases"]] == [4]
 
 
@@ -101,4 +101,4 @@ def test_a_queue_that_keeps_no_more_dead_letters(
     tokens = [each["token"] for each in caller.post("queues/dead/acquire", {"max": 2}).json()["leases"]]
     assert caller.post("queues/dead/reject", {"tokens": tokens[:1]}).is_success
     assert tells(caller.post("queues/dead/reject", {"tokens": tokens[1:]}), "too-many-dead-letters")
-    assert caller.post("queues/dead/accept", {"tokens": tokens[1:]}).is_success, "it is held still"
+    assert caller.post("queues/dead/ack", {"tokens": tokens[1:]}).is_success, "it is held still"

@@ -335,7 +335,7 @@ async def test_without_the_token_only_health_and_what_holds_for_every_cluster_is
         ("POST", "/v1/queues/q/items", "[" * 9_000, "not nested without end"),
         (
             "POST",
-            "/v1/queues/q/dead-letters/discard?ids=a",
+            "/v1/queues/q/dead-letters/purge?ids=a",
             None,
             "no parameter 'ids': here it may have deadline_s; all else goes into the body",
         ),

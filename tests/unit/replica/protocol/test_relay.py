@@ -43,7 +43,7 @@ from tests.unit.client_sdk.scripted import document_of
 OUTBOX: Final = Outbox("queue/mail", "r1")
 NAME: Final = OUTBOX.name
 ALL: Final = frozenset({"r1"})
-SETTLED: Final = Done(SettleResult((), 0), "Accept/Ok", ALL)
+SETTLED: Final = Done(SettleResult((), 0), "Ack/Ok", ALL)
 ADDED: Final = Done(None, "Enq/Ok", ALL)
 DOWN: Final = Failed("unavailable", "r2 and r3 are silent", definite=True)
 REUSED: Final = Failed("key-reused", "another value", definite=True)
@@ -84,7 +84,7 @@ def test_items_are_acquired_then_enqueued_under_their_keys_then_accepted() -> No
             Enqueue("queue/mail", (Value('"x"'),), "k/0", from_outbox=True),
             Enqueue("queue/mail", (Value('"y"'),), "k/1", Spans(1.0, 9.0, 5), from_outbox=True),
         ],
-        [Settle(NAME, "accept", ("1/e0", "1/e1"))],
+        [Settle(NAME, "ack", ("1/e0", "1/e1"))],
     ]
 
 
@@ -92,7 +92,7 @@ def test_items_are_acquired_then_enqueued_under_their_keys_then_accepted() -> No
 def test_what_is_not_known_to_be_in_the_queue_stays(outcome: Failed) -> None:
     asked, found, why = played([acquired(X.text(), Y.text())], [outcome, ADDED], [SETTLED, SETTLED])
     assert (found, why) == ("some", "r2 and r3 are silent"), "others may pass"
-    assert asked[-1] == [Settle(NAME, "accept", ("1/e1",)), Settle(NAME, "release", ("1/e0",), AGAIN_S)]
+    assert asked[-1] == [Settle(NAME, "ack", ("1/e1",)), Settle(NAME, "release", ("1/e0",), AGAIN_S)]
     assert played([acquired(X.text())], [outcome], [SETTLED])[1:] == ("failed", "r2 and r3 are silent")
 
 
@@ -109,8 +109,8 @@ def test_an_item_whose_key_is_too_old_is_enqueued_under_another_one() -> None:
         "k/0~1",
         "k/0~2",
     ]
-    assert asked[2] == [Settle(NAME, "accept", ("1/e1",))], "others do not wait for it"
-    assert asked[6] == [Settle(NAME, "accept", ("1/e0",))]
+    assert asked[2] == [Settle(NAME, "ack", ("1/e1",))], "others do not wait for it"
+    assert asked[6] == [Settle(NAME, "ack", ("1/e0",))]
     tries = [[TOO_OLD], []] * (KEYS_MAX - 1)
     asked, found, why = played([acquired(X.text())], *tries, [TOO_OLD], [SETTLED])
     assert (found, why) == ("failed", KEY_TOO_OLD.detail)
@@ -162,7 +162,7 @@ def test_pauses_and_operations_are_short_beside_the_retry_window() -> None:
 def test_a_key_that_stands_for_another_value_stands_for_that_item() -> None:
     asked, found, _ = played([acquired(X.text())], [REUSED], [SETTLED])
     assert found == "some"
-    assert asked[-1] == [Settle(NAME, "accept", ("1/e0",))]
+    assert asked[-1] == [Settle(NAME, "ack", ("1/e0",))]
 
 
 def test_what_is_no_record_becomes_a_dead_letter() -> None:

@@ -65,7 +65,7 @@ CASES: list[tuple[Operation, Command, Any, Any, str]] = [
         SETTLED,
         "Renew/Ok",
     ),
-    (Settle(QUEUE, "accept", ("t",)), SettleCommand("accept", ("t",)), LOST, LOST, "Accept/Lost"),
+    (Settle(QUEUE, "ack", ("t",)), SettleCommand("accept", ("t",)), LOST, LOST, "Ack/Lost"),
     (ClearDeadLetters(QUEUE, ("i",), True), ClearCommand(("i",), True), 1, 1, "ClearDead/Ok"),
     (CompareAndSet(CELL, X, Y, "k"), CompareAndSetCommand(X, Y, key="Cas k"), True, True, "Cas/Ok"),
     (CompareAndSet(CELL, X, Y), CompareAndSetCommand(X, Y), False, False, "Cas/Fail"),
