@@ -6,18 +6,27 @@ Nobody waits for such a task, so nobody else would hear of what went wrong; its 
 import asyncio
 import logging
 from collections.abc import Awaitable, Coroutine
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
+from ...client_sdk.protocol.core.values import Outcome
 from ..logs.throttle import Troubles
 from ..service.member import StoreLost
 from ..store.group_commit import Overloaded
 from ..store.store import StorageFailed
 
 _Result = TypeVar("_Result")
+_Asked_contra = TypeVar("_Asked_contra", contravariant=True)
 
 
 class Silent(Exception):
     """Another replica did not answer; the next round asks again."""
+
+
+class FrontEnd(Protocol[_Asked_contra]):
+    """What a task uses of the replica's own front end, for the operations that it asks for."""
+
+    async def run(self, operation: _Asked_contra, deadline_s: float) -> Outcome:
+        """The outcome of `operation`."""
 
 
 class Background:

@@ -22,8 +22,7 @@ from ...timestamps.clock import Now
 from ..protocol.catch_up import Lack, Progress, install, is_timely, resumed
 from ..service.member import Lag, Member, StoreLost
 from ..store.store import Store
-from .background import Background, Silent
-from .repairing import FrontEnd
+from .background import Background, FrontEnd, Silent
 
 PASS_S: Final = 1.0
 """Between two passes; also how old a change is before it is looked at: younger ones are still on their way to all."""
@@ -48,7 +47,7 @@ _log = logging.getLogger(__name__)
 class CatchingUp(Background):
     """Works for one member until `stop`, or until it must not vote; `others` is the way to the other replicas."""
 
-    def __init__(self, member: Member, others: Transport, front_end: FrontEnd) -> None:
+    def __init__(self, member: Member, others: Transport, front_end: FrontEnd[ReadRepair]) -> None:
         super().__init__(_log)
         self._member: Final = member
         self._others: Final = others

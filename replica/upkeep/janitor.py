@@ -10,7 +10,7 @@ import time
 import zlib
 from contextlib import suppress
 from functools import partial
-from typing import Final, Protocol
+from typing import Final
 
 from ...api_specs.problems import LIMITS
 from ...client_sdk.protocol.core.values import YOUNG, CollectTombstone, Done, Failed, Outcome
@@ -21,7 +21,7 @@ from ..logs.throttle import Troubles
 from ..protocol.capacity import alarm, shares
 from ..service.member import Member, StoreLost
 from ..store.store import Store
-from .background import Background
+from .background import Background, FrontEnd
 
 ROUND_S: Final = 1.0
 PAUSE_PER: Final = 2.0
@@ -39,17 +39,10 @@ _NOT_ASKED: Final = (NOT_BEGUN, NO_TURN)
 _log = logging.getLogger(__name__)
 
 
-class FrontEnd(Protocol):
-    """The part of the embedded front end that the janitor uses."""
-
-    async def run(self, operation: CollectTombstone, deadline_s: float) -> Outcome:
-        """The outcome of `operation`."""
-
-
 class Janitor(Background):
     """Works for one member until `stop`."""
 
-    def __init__(self, member: Member, front_end: FrontEnd) -> None:
+    def __init__(self, member: Member, front_end: FrontEnd[CollectTombstone]) -> None:
         super().__init__(_log)
         self._member: Final = member
         self._front_end: Final = front_end

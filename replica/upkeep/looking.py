@@ -7,15 +7,15 @@ read where it was chosen, in the cluster's own register. Owns the rhythm.
 import asyncio
 import logging
 from contextlib import suppress
-from typing import Final, Protocol
+from typing import Final
 
 import msgspec
 
 from ...adts.types.catalogue import CONFIGURATION
 from ...api_specs.cluster import from_json
-from ...client_sdk.protocol.core.values import Done, Outcome, Read
+from ...client_sdk.protocol.core.values import Done, Read
 from ..service.member import Member, StoreLost
-from .background import Background
+from .background import Background, FrontEnd
 
 ROUND_S: Final = 1.0
 REST_S: Final = 10.0
@@ -25,17 +25,10 @@ DEADLINE_S: Final = 2.0
 _log = logging.getLogger(__name__)
 
 
-class FrontEnd(Protocol):
-    """The part of the embedded front end that is used."""
-
-    async def run(self, operation: Read, deadline_s: float) -> Outcome:
-        """The outcome of `operation`."""
-
-
 class Looking(Background):
     """Works for one member until `stop`."""
 
-    def __init__(self, member: Member, front_end: FrontEnd) -> None:
+    def __init__(self, member: Member, front_end: FrontEnd[Read]) -> None:
         super().__init__(_log)
         self._member: Final = member
         self._front_end: Final = front_end

@@ -8,14 +8,14 @@ import logging
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Final, Protocol
+from typing import Final
 
 from ...api_specs.outboxes import Outbox
-from ...client_sdk.protocol.core.values import Operation, Outcome
+from ...client_sdk.protocol.core.values import Operation
 from ..logs.throttle import Troubles
 from ..protocol.relay import Found, Open, Steps, relay, step_s
 from ..service.member import Member, StoreLost
-from .background import Background
+from .background import Background, FrontEnd
 
 ROUND_S: Final = 0.02
 """How long an item waits before it is looked for."""
@@ -31,17 +31,10 @@ PAGE: Final = 1000
 _log = logging.getLogger(__name__)
 
 
-class FrontEnd(Protocol):
-    """The part of the embedded front end that relaying uses."""
-
-    async def run(self, operation: Operation, deadline_s: float) -> Outcome:
-        """The outcome of `operation`."""
-
-
 class Relaying(Background):
     """Works for one member until `stop`; does nothing where no queue has outboxes."""
 
-    def __init__(self, member: Member, front_end: FrontEnd) -> None:
+    def __init__(self, member: Member, front_end: FrontEnd[Operation]) -> None:
         super().__init__(_log)
         self._member: Final = member
         self._front_end: Final = front_end

@@ -8,12 +8,12 @@ import asyncio
 import logging
 import time
 from contextlib import suppress
-from typing import Final, Protocol
+from typing import Final
 
-from ...client_sdk.protocol.core.values import Outcome, ReadRepair
+from ...client_sdk.protocol.core.values import ReadRepair
 from ..protocol.undecided import Undecided
 from ..service.member import Member, StoreLost
-from .background import Background
+from .background import Background, FrontEnd
 
 ROUND_S: Final = 1.0
 ROUND_MAX: Final = 64
@@ -23,17 +23,10 @@ DEADLINE_S: Final = 2.0
 _log = logging.getLogger(__name__)
 
 
-class FrontEnd(Protocol):
-    """The part of the embedded front end that read repair uses."""
-
-    async def run(self, operation: ReadRepair, deadline_s: float) -> Outcome:
-        """The outcome of `operation`."""
-
-
 class Repairing(Background):
     """Works for one member until `stop`."""
 
-    def __init__(self, member: Member, front_end: FrontEnd) -> None:
+    def __init__(self, member: Member, front_end: FrontEnd[ReadRepair]) -> None:
         super().__init__(_log)
         self._member: Final = member
         self._front_end: Final = front_end
