@@ -28,6 +28,8 @@ KEEPALIVE_S: Final = 4.0
 limit is 5 s."""
 IDLE_MAX: Final = 4
 """Connections to one place that are kept while nobody uses them."""
+RECEIVED_BYTES_MAX: Final = 256 * 1024
+"""What a connection takes in at once: an answer that comes whole need not be put together."""
 HEAD_BYTES_MAX: Final = 65_536
 """All of an answer besides its body: status line, headers, the sizes of chunks."""
 LENGTH_DIGITS_MAX: Final = 10
@@ -48,8 +50,12 @@ class _Broken(Exception):
     """No answer came; the sentence says why."""
 
 
-class _Connection(asyncio.Protocol):
-    """One connection; the callbacks from `on_message_begin` on are those of httptools' parser."""
+class _Connection(asyncio.BufferedProtocol):
+    """One connection; the callbacks from `on_message_begin` on are those of httptools' parser.
+
+    It receives into memory of its own. Without, asyncio makes 256 KiB anew for each piece that comes, which the system may have to
+    map and to take back each time.
+    """
 
     def __init__(self) -> None:
         self._loop: Final = asyncio.get_running_loop()
@@ -68,6 +74,7 @@ class _Connection(asyncio.Protocol):
         """Of the answer that comes, all but the length of its body, if that is said last."""
         self._known: tuple[bytes, int, str, str] | None = None
         """Such a head, and what the parser found in it."""
+        self._received: Final = memoryview(bytearray(RECEIVED_BYTES_MAX))
         self._begin()
 
     def _begin(self) -> None:
@@ -114,11 +121,16 @@ class _Connection(asyncio.Protocol):
     # From the event loop.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """See asyncio.Protocol."""
+        """See asyncio.BufferedProtocol."""
         self._transport = cast(asyncio.Transport, transport)  # uvloop's is none by class
 
-    def data_received(self, data: bytes) -> None:
-        """See asyncio.Protocol."""
+    def get_buffer(self, sizehint: int) -> memoryview:
+        """See asyncio.BufferedProtocol."""
+        return self._received
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """See asyncio.BufferedProtocol."""
+        data = bytes(self._received[:nbytes])
         if self._done is None:  # Nobody asked.
             self._hang_up()
             return
@@ -157,11 +169,11 @@ class _Connection(asyncio.Protocol):
             done(answer)
 
     def eof_received(self) -> None:
-        """See asyncio.Protocol."""
+        """See asyncio.BufferedProtocol."""
         self._fail("the connection was closed before the whole answer came")
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """See asyncio.Protocol."""
+        """See asyncio.BufferedProtocol."""
         self._fail(str(exc or "the connection was closed before the whole answer came"))
 
     def _fail(self, sentence: str) -> None:

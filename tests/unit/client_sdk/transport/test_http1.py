@@ -2,13 +2,21 @@
 
 import asyncio
 import socket
+import tracemalloc
 
 import msgspec
 import pytest
 import uvloop
 
 from quorate.client_sdk.protocol.core.values import Unanswered
-from quorate.client_sdk.transport.http1 import HEAD_BYTES_MAX, IDLE_MAX, KEEPALIVE_S, QuickClient
+from quorate.client_sdk.transport.http1 import (
+    HEAD_BYTES_MAX,
+    IDLE_MAX,
+    KEEPALIVE_S,
+    QuickClient,
+    _Broken,
+    _Connection,
+)
 from quorate.client_sdk.transport.http_answer import HttpAnswer
 from quorate.client_sdk.transport.http_transport import HttpTransport
 from quorate.client_sdk.transport.tls import ClientTls
@@ -30,6 +38,26 @@ def test_it_runs_on_uvloop_too(server: Server) -> None:
 
     uvloop.run(twice())
     assert server.connections == 1
+
+
+async def test_what_comes_is_received_into_memory_that_is_there() -> None:
+    """A buffer made for each piece is mapped and taken back by the system each time, which costs as much as the rest of a read."""
+    near, far = socket.socketpair()
+    with far:
+        far.setblocking(False)
+        loop = asyncio.get_running_loop()
+        _, connection = await loop.create_connection(_Connection, sock=near)
+        told: asyncio.Future[HttpAnswer | _Broken] = loop.create_future()
+        connection.ask(b"?", 1000, 5.0, told.set_result)
+        tracemalloc.start()
+        try:
+            await loop.sock_sendall(far, b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}")
+            assert await told == HttpAnswer(200, "", "", b"{}")
+            _, most = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        connection.close()
+    assert most < 100_000
 
 
 async def test_a_connection_is_not_kept_after_what_nobody_asked_for(server: Server) -> None:
