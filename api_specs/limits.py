@@ -95,8 +95,8 @@ DRAIN_S_MAX: Final = 5.0
 """How long a stopping replica lets what is under way go on."""
 STOP_S_MAX: Final = 20.0
 """By then a stopping replica has ended, unless its disk hangs."""
-LISTINGS_MAX: Final = 3
-"""Whole dictionaries that a replica lists for its REST callers at the same time, two of them for one caller, until they are sent; further ones
+LISTINGS_MAX: Final = 2
+"""Whole dictionaries that a replica lists for its REST callers at the same time, each for another caller, until they are sent; further ones
 wait."""
 BACKUP_S_MAX: Final = 600.0
 """How long a replica may take to copy its database for a backup, before it sends the copy."""

@@ -17,7 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ...api_specs.cluster import ClusterDocument
-from ...api_specs.messages import Batch, BatchReply, Reply, Request
+from ...api_specs.messages import Batch, BatchReply, Reply, Request, Scan
 from ...timestamps.clock import Now
 from ...timestamps.timestamp import ZERO
 from ..protocol.core.values import Answer, Send, Unanswered
@@ -116,8 +116,9 @@ class Link:
         self._clock: Final = clock
         self._deliver: Final = deliver
         self._jitter: Final = random.Random()  # spreads retries; no decision rests on it
-        self._short: Final = _Outbox()
-        self._long: Final = _Outbox()
+        self._outboxes: Final = (_Outbox(), _Outbox(), _Outbox())
+        """Pages are of listings: they are asked for in a few bytes, and answered with thousands of times as many."""
+        self._short, self._long, self._pages = self._outboxes
         self._is_long_due = False
         """Whether a long send waits, and the last batch had room for none."""
         self._lazy: Final = _Outbox()
@@ -127,6 +128,8 @@ class Link:
         self._declined: list[_Waiting] = []
         self._in_vain: list[_Waiting] = []
         """Repeats of what waits itself, because what went before is not answered."""
+        self._page_under_way = 0
+        """The number of the batch that asks for a page, if it is not answered yet."""
         self._under_way: Final[dict[int, GiveUp]] = {}
         """Batches that are not answered yet, by number, and how to give each up."""
         self._last_batch = 0
@@ -156,10 +159,7 @@ class Link:
         else:
             # Lazy ones, token 0, are among those that wait where a reply was cut off.
             outbox = self._outbox_of(waiting)
-            is_repeat = send.repeats > 0 and (
-                send.repeats in self._short.tokens or send.repeats in self._long.tokens
-            )
-            if is_repeat:
+            if send.repeats > 0 and any(send.repeats in each.tokens for each in self._outboxes):
                 self._in_vain.append(waiting)
             elif self._takes(waiting.size, outbox):
                 outbox.push(waiting)
@@ -172,7 +172,7 @@ class Link:
         """The cluster has this configuration from now on. What waits is dropped, and nobody hears of it, nor of what is under way: a message belongs
         to the configuration under which it was made."""
         self._document = document
-        for outbox in (self._short, self._long, self._lazy):
+        for outbox in (*self._outboxes, self._lazy):
             outbox.clear()
         self._declined.clear()
         self._in_vain.clear()
@@ -213,6 +213,8 @@ class Link:
         self.flush()
 
     def _outbox_of(self, waiting: _Waiting) -> _Outbox:
+        if any(isinstance(each, Scan) for each in waiting.send.requests):
+            return self._pages
         return self._short if waiting.size <= SHORT_BYTES else self._long
 
     def _takes(self, size: int, outbox: _Outbox) -> bool:
@@ -232,8 +234,13 @@ class Link:
         in_flight_max = IN_FLIGHT_MAX if self._failures == 0 else 1
         while (self._short.sends or self._long.sends or (self._lazy.sends and self._lazy_due)) and len(
             self._under_way
-        ) < in_flight_max:
+        ) - (self._page_under_way > 0) < in_flight_max:
             self._send(self._take())
+        # A page goes by itself, beside the others and one at a time: what shares a batch with it, or waits for one of two such batches, would
+        # wait until megabytes were read, sent and taken in, at each step of an operation.
+        if self._pages.sends and not self._page_under_way and (self._failures == 0 or not self._under_way):
+            self._send([self._pages.pop()])
+            self._page_under_way = self._last_batch
 
     def _answer_declined(self) -> None:
         declined, self._declined = self._declined, []
@@ -282,6 +289,8 @@ class Link:
         self, number: int, sent_now: Sequence[_Waiting], batch: Batch, sent: Now, answer: Answer
     ) -> None:
         del self._under_way[number]
+        if number == self._page_under_way:
+            self._page_under_way = 0
         if self._is_closed:
             if not self._under_way and self._all_answered is not None:
                 self._all_answered.set()
@@ -332,7 +341,7 @@ class Link:
             else:
                 whole.append(each)
                 replies += known
-        for outbox in (self._short, self._long):
+        for outbox in self._outboxes:
             outbox.put_back([each for each in rest if self._outbox_of(each) is outbox])
         if lost:
             why = f"{self.replica}: it restarted, or time has passed, before it had answered all"
@@ -391,7 +400,7 @@ class Link:
         self._last_failure = answer.detail
         longest_s = min(BACKOFF_MAX_S, BACKOFF_FIRST_S * 2 ** min(self._failures - 1, 10))
         self._retry_at_s = self._clock.now().mono_s + longest_s * self._jitter.uniform(0.5, 1.0)
-        for outbox in (self._short, self._long):
+        for outbox in self._outboxes:
             while outbox.sends:
                 self._declined.append(outbox.pop())
         if self._declined and self._flush_soon is None:

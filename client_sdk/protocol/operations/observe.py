@@ -32,7 +32,7 @@ LOOKS_FREE: Final = 4
 MOVING_MAX: Final = 4
 """So many of them: each is read by itself."""
 PAGE_OBJECTS: Final = 200
-KEYS_AT_ONCE: Final = 500
+KEYS_AT_ONCE: Final = 100
 """Keys that are judged in one turn: others wait meanwhile."""
 
 

@@ -14,7 +14,7 @@ VALUE = "x" * 1_000_000
 KEYS = 24
 CALLERS = 12
 MORE_BYTES_MAX = 600_000_000
-"""Two listings at a time: each holds what three replicas show and what they showed before, the answer as text and as bytes."""
+"""Each listing holds what three replicas show and what they showed before, the answer as text and as bytes."""
 
 
 SMALL = """[limits]

@@ -157,7 +157,7 @@ FIXED = {
     ),
     "LISTINGS_MAX": (
         limits.LISTINGS_MAX,
-        "Whole dictionaries that a replica lists for its REST callers at the same time, two of them for one caller, until they are sent; further ones wait.",
+        "Whole dictionaries that a replica lists for its REST callers at the same time, each for another caller, until they are sent; further ones wait.",
     ),
     "BACKUPS_SENT_MAX": (
         limits.BACKUPS_SENT_MAX,

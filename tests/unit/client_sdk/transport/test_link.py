@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from quorate.api_specs.limits import SUMMARY_BYTES_MAX, Limits
-from quorate.api_specs.messages import Batch, BatchReply, Collect, Commit
+from quorate.api_specs.messages import Batch, BatchReply, Collect, Commit, Request, Scan
 from quorate.client_sdk.protocol.configurations import settled
 from quorate.client_sdk.protocol.core.values import Answer, Send, Unanswered
 from quorate.client_sdk.transport import link
@@ -64,6 +64,10 @@ class Rig:
         """Of each: the hash that it names, and how many requests it has."""
         return [(batch.cluster, len(batch.requests)) for batch in self.transport.sent]
 
+    def requests(self) -> list[list[type[Request]]]:
+        """Of each batch: what kinds of requests it has."""
+        return [[type(each) for each in batch.requests] for batch in self.transport.sent]
+
     async def crowd(self) -> None:
         """As many batches are under way as may be, each of one request."""
         for token in range(link.IN_FLIGHT_MAX):
@@ -81,6 +85,11 @@ def send(token: int, *, name_bytes: int = 1, size: int = 1, repeats: int = 0) ->
     """One of so many requests."""
     requests = tuple(Collect("register/" + "x" * name_bytes) for _ in range(size))
     return Send("r1", requests, token, repeats=repeats)
+
+
+def page(token: int) -> Send:
+    """One that asks for a page of a listing."""
+    return Send("r1", (Scan("dictionary/users/", "", 200),), token)
 
 
 @pytest.fixture
@@ -119,6 +128,36 @@ async def test_lazy_messages_that_come_after_a_change_leave_as_before(
         while not rig.transport.sent:
             await asyncio.sleep(0.001)
     assert [batch.requests for batch in rig.transport.sent] == [(Commit("register/lazy2"),)]
+
+
+async def test_pages_of_listings_go_by_themselves_and_one_at_a_time(rig: Rig) -> None:
+    for token in (1, 2):
+        rig.link.put(page(token))
+    rig.link.put(send(3))
+    await settle()
+    rig.link.put(send(4))
+    await settle()
+    assert rig.requests() == [[Collect], [Scan], [Collect]], "two batches, and a page beside them"
+    rig.link.put(send(5))
+    rig.transport.answer(0)
+    await settle()
+    assert rig.requests()[3:] == [[Collect]], "what is no page waits for no page"
+    rig.transport.answer(1)
+    assert rig.requests()[4:] == [[Scan]]
+    assert [tokens for tokens, _ in rig.told] == [(3,), (1,)]
+
+
+async def test_a_replica_that_is_down_is_asked_once_be_it_for_a_page(rig: Rig) -> None:
+    rig.link.put(send(1))
+    await settle()
+    rig.transport.answer(0, DOWN)
+    rig.clock.mono_s += link.BACKOFF_MAX_S
+    rig.link.put(page(2))
+    rig.link.put(send(3))
+    await settle()
+    assert len(rig.transport.sent) == 2
+    rig.transport.answer(1)
+    assert sorted(rig.requests()[1:], key=str) == [[Collect], [Scan]]
 
 
 async def test_what_was_declined_at_a_change_is_answered_to_nobody(rig: Rig) -> None:

@@ -272,6 +272,17 @@ def test_many_keys_are_judged_some_in_each_turn_by_what_was_shown(monkeypatch: p
     assert stage.result.answered == {"r1", "r2"}
 
 
+def test_a_turn_judges_no_more_keys_than_take_some_milliseconds() -> None:
+    """Each takes up to a tenth of a millisecond, and all other operations wait meanwhile."""
+    stage = listing()
+    stage.answer_all(page(*((f"k{number:03}", Row(OLD)) for number in range(300))), "r1", "r2")
+    turns = 0
+    while len(stage.sends) == len(REPLICAS):
+        stage.sleep(SOON_S)
+        turns += 1
+    assert turns >= 2
+
+
 def test_a_judgement_that_takes_until_the_deadline_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(observe, "KEYS_AT_ONCE", 1)
     stage = listing()
