@@ -126,6 +126,9 @@ KINDS: Final[Mapping[str, Kind]] = {
     "unknown-coding": Kind(
         501, "The body comes in a coding that is not known", "Send it as it is, or chunked."
     ),
+    "http-version": Kind(
+        505, "The version of HTTP is not known", "Send the request as HTTP/1.1 or HTTP/1.0."
+    ),
     "head-too-large": Kind(431, "The request's headers are too large", "Send fewer or shorter ones."),
     "clock-ahead": Kind(
         409,

@@ -43,6 +43,7 @@ PIECE_BYTES: Final = 1024
 """So much is parsed at once, but of a body whose length is known: sixteen requests fit into it, which are work of half a millisecond."""
 HANG_UP_S: Final = 0.02
 HANG_UPS_MAX: Final = 50
+_VERSIONS: Final = ("1.1", "1.0")
 
 
 _CYCLE: Final = "quorate.cycle"
@@ -414,6 +415,8 @@ class BoundedProtocol(HttpToolsProtocol):
             self.app = application
 
     def _head_problem(self, named: Mapping[bytes, bytes]) -> Problem | None:
+        if (version := self.parser.get_http_version()) not in _VERSIONS:  # The parser takes 2.0 and 0.9, too.
+            return _other_version(version)
         if len(self.url) > URL_BYTES_MAX:
             return problem("url-too-long", f"path and query may have {URL_BYTES_MAX} bytes together")
         # A head of which no piece was counted came in two at most, and cannot be too large.
@@ -470,7 +473,10 @@ class BoundedProtocol(HttpToolsProtocol):
         """See uvicorn: for what is no HTTP."""
         del msg
         self._is_in_head = False
-        self._end(problem("malformed", "the request is no HTTP/1.1"))
+        version = self.parser.get_http_version()
+        # The parser knows none where it never came so far as to read one.
+        is_other = version not in ("0.0", *_VERSIONS)
+        self._end(_other_version(version) if is_other else problem("malformed", "the request is no HTTP/1.1"))
 
     # Bounds.
 
@@ -529,6 +535,10 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._stall_timer is not None:
             self._stall_timer.cancel()
             self._stall_timer = None
+
+
+def _other_version(version: str) -> Problem:
+    return problem("http-version", f"the request is HTTP/{version}, and HTTP/1.1 and HTTP/1.0 are understood")
 
 
 def _head_too_large() -> Problem:

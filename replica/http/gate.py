@@ -27,7 +27,7 @@ from .traffic import Traffic
 
 CALLER: Final = "quorate.caller"
 """Where a scope of ASGI holds the Credential of who asks."""
-_ONCE: Final = (b"host", b"authorization", b"idempotency-key")
+_ONCE: Final = (b"host", b"authorization", b"idempotency-key", b"content-type")
 DRAIN_S: Final = 1.0
 DRAIN_BYTES_MAX: Final = 1024 * 1024
 """After a refusal so much of an unread body is thrown away, so that the answer is not lost with a reset connection."""
@@ -177,6 +177,8 @@ class Gate:
             shown = coding[:64].decode(errors="replace")
             detail = f"a body with Content-Encoding {shown} is not read: send it as it is"
             raise Refusal("unsupported-media-type", detail, headers={"Accept-Encoding": "identity"})
+        if b";" in (content_type := headers.get(b"content-type", b"")):
+            _check_charset(content_type)
         if self._traffic.under_way > CONCURRENT_MAX:
             raise Refusal("overloaded", f"{CONCURRENT_MAX} requests are under way already")
         return caller
@@ -232,7 +234,7 @@ class Gate:
 
 
 def check_once(sent: Collection[tuple[bytes, bytes]], headers: Mapping[bytes, bytes]) -> None:
-    """Raises Refusal where a header that says where, who, or which operation was sent twice: whoever stands in front may have looked at the other
+    """Raises Refusal where a header that says where, who, what or which operation was sent twice: whoever stands in front may have looked at the other
     one. `headers` has each header of `sent` once."""
     if len(sent) == len(headers):
         return
@@ -240,6 +242,17 @@ def check_once(sent: Collection[tuple[bytes, bytes]], headers: Mapping[bytes, by
     for name in _ONCE:
         if names.count(name) > 1:
             raise Refusal("malformed", f"the header {name.decode().title()} was sent more than once")
+
+
+def _check_charset(content_type: bytes) -> None:
+    """Raises Refusal where a body says that it is no UTF-8: it would be read as that, whatever it says."""
+    for parameter in content_type.decode("latin-1").lower().split(";")[1:]:
+        name, _, value = parameter.partition("=")
+        if name.strip() == "charset" and (given := value.strip().strip('"')) not in ("utf-8", "utf8"):
+            shown = given[:64].encode("ascii", "replace").decode()
+            raise Refusal(
+                "unsupported-media-type", f"a body in charset {shown} is not read: send it in UTF-8"
+            )
 
 
 def address_of(client: tuple[str, int] | None) -> str:

@@ -117,7 +117,14 @@ def test_errors_are_problems_with_an_example_of_each_kind(name: str) -> None:
 def test_every_kind_of_problem_is_some_operations() -> None:
     """But those that no operation of the document can answer: about other paths and methods, and what is no proper request."""
     told = {problem for each in (*OPERATIONS.values(), OF_OWN_TYPES) for problem in each.problems}
-    improper = {"wrong-host", "foreign-origin", "head-too-large", "url-too-long", "unknown-coding"}
+    improper = {
+        "wrong-host",
+        "foreign-origin",
+        "head-too-large",
+        "url-too-long",
+        "unknown-coding",
+        "http-version",
+    }
     assert KINDS.keys() - told == {"method-not-allowed", "no-such-path"} | improper
 
 

@@ -380,6 +380,43 @@ async def test_an_encoded_body_is_told_to_come_as_it_is(
     assert answer.headers["Accept-Encoding"] == "identity"
 
 
+@pytest.mark.parametrize(
+    "path", ["/v1/queues/q/items", "/v1/queues/q/items?deadline_s=1", "/replica/v1/batch"]
+)
+@pytest.mark.parametrize(
+    "charset", ["utf-16", '"UTF-16LE"', "iso-8859-1", ""], ids=["utf-16", "quoted", "latin-1", "none"]
+)
+async def test_a_body_that_says_it_is_no_utf8_is_refused(
+    client: httpx.AsyncClient, path: str, charset: str
+) -> None:
+    """And so is one that is not what it says."""
+    typed = {"Content-Type": f"application/json; charset={charset}"}
+    answer = await client.post(path, content=b'{"item": 1}', headers=typed)
+    assert problem_in(answer).name == "unsupported-media-type"
+    assert "send it in UTF-8" in problem_in(answer).detail
+
+
+@pytest.mark.parametrize(
+    "typed", ["application/json;charset=UTF-8", 'application/json; v=1; Charset="utf-8"']
+)
+async def test_a_body_that_says_it_is_utf8_is_read(
+    serving: Serving, document: ClusterDocument, typed: str
+) -> None:
+    async with serving(document) as client:
+        for path in ("/v1/queues/q/items", "/v1/queues/q/items?deadline_s=5"):
+            answer = await client.post(path, content=b'{"item": 1}', headers={"Content-Type": typed})
+            assert answer.status_code == 200
+
+
+async def test_a_body_of_two_types_is_refused(client: httpx.AsyncClient) -> None:
+    """One way through a replica would go by the first, and another by the last."""
+    for path in ("/v1/queues/q/items", "/replica/v1/batch"):
+        typed = [("Content-Type", "application/json"), ("Content-Type", "application/json; charset=utf-16")]
+        answer = await client.post(path, content=b'{"item": 1}', headers=typed)
+        assert problem_in(answer).name == "malformed"
+        assert "Content-Type was sent more than once" in problem_in(answer).detail
+
+
 async def test_a_body_that_says_it_is_not_encoded_is_read(
     serving: Serving, document: ClusterDocument
 ) -> None:

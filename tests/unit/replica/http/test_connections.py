@@ -297,6 +297,26 @@ async def test_what_is_no_http_is_told_so(served: Serve, request_line: bytes) ->
 
 
 @pytest.mark.parametrize(
+    "path", [b"/v1/registers/a", b"/v1/queues/q/peek?deadline_s=1", b"/replica/v1/batch"]
+)
+@pytest.mark.parametrize("version", [b"2.0", b"3.0", b"1.2", b"0.9"])
+async def test_another_version_of_http_is_told_so(served: Serve, path: bytes, version: bytes) -> None:
+    """Both by those that the parser takes and by those that it does not, on every way through a replica."""
+    method = b"POST " if path.startswith(b"/replica") else b"GET "
+    async with served() as port:
+        head = b" HTTP/" + version + b"\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n"
+        status, refused, _ = await exchange(port, method + path + head)
+        assert refused is not None
+        assert (status, refused.name) == (505, "http-version")
+        assert f"HTTP/{version.decode()}, and HTTP/1.1" in refused.detail
+
+
+async def test_http_2_that_begins_without_a_question_is_told_so(served: Serve) -> None:
+    async with served() as port:
+        assert named(await exchange(port, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")) == "http-version"
+
+
+@pytest.mark.parametrize(
     "headers",
     [
         b"Content-Length: 3\r\nTransfer-Encoding: chunked\r\n",
