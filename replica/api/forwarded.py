@@ -6,7 +6,7 @@ Owns the way of a forwarded request from checked message to answer. Must not kno
 import asyncio
 import time
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from typing import Final
 
 from ...api_specs.commands import ForwardableCommand
@@ -17,7 +17,9 @@ from ...client_sdk.transport.driver import Driver
 from ...timestamps.clock import Now
 from ...timestamps.timestamp import site
 from ..protocol.at_most_once import AtMostOnce, result_of
-from ..service.member import Member
+from ..service.member import Member, StoreLost
+from ..store.group_commit import Overloaded
+from ..store.store import StorageFailed
 
 
 class Serving:
@@ -35,6 +37,9 @@ class Serving:
         if not request.commands:
             return self._answer(())
         asked = self.member.now()
+        if self._at_most_once.is_stuck(self.member.wall_us()):
+            with suppress(StoreLost, Overloaded, StorageFailed):  # The next forwarded request tries again.
+                self._at_most_once.begin_anew(await self.member.take_another_incarnation())
         if (problem := self._at_most_once.problem(request, self.member.wall_us())) is not None:
             return self._answer((Denied(problem),) * len(request.commands))
         is_shared = self._at_most_once.is_shared(request, time.monotonic())

@@ -61,6 +61,11 @@ class Identity(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
 _DECODE: Final = msgspec.json.Decoder(Identity).decode
 
 
+def new_incarnation() -> str:
+    """The id of one run of a replica, or of what counts as one."""
+    return secrets.token_hex(8)
+
+
 @dataclass
 class Folder:
     """An open data folder, locked for this process until `close`.
@@ -81,7 +86,7 @@ class Folder:
     chosen: ClusterDocument | None = None
     joins_at: str = ""
     before: ClusterDocument | None = None
-    incarnation: str = field(init=False, default_factory=lambda: secrets.token_hex(8))
+    incarnation: str = field(init=False, default_factory=new_incarnation)
 
     @property
     def document(self) -> ClusterDocument:

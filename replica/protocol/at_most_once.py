@@ -4,7 +4,8 @@ Owns the rule "once at most". A forwarded request names the incarnation that may
 has met. It forgets the oldest first. Of a sender whose ids it forgot, it serves nothing at or below the highest of them: so a copy
 that arrives late is refused, whatever clocks do, and no sender's ids refuse another's. A front end whose clock was set back counts
 as another sender. What is refused here may be a copy, so the refusal is never definite. (By the clock it refuses, too, what was
-asked long ago, since nobody waits for it any more.)
+asked long ago, since nobody waits for it any more.) Where ids of many senders were met and forgotten while the clock was ahead, no new sender could
+be told from those before time has come there. Then the replica takes another incarnation, as at a restart.
 """
 
 from collections import OrderedDict
@@ -29,9 +30,7 @@ LastSent = tuple[str, float]
 class _Met:
     """The ids that were met. Those of one sender rise, but may come in any order."""
 
-    def __init__(self, ids_max: int, senders_max: int) -> None:
-        self._ids_max: Final = ids_max
-        self._senders_max: Final = senders_max
+    def __init__(self) -> None:
         self._ids: Final[OrderedDict[Timestamp, None]] = OrderedDict()
         self._forgotten: Final[OrderedDict[str, Timestamp]] = OrderedDict()
         """The highest that was forgotten of each site; the site of which that was longest ago is first."""
@@ -43,9 +42,14 @@ class _Met:
         if found in self._ids or found <= self._floor(site(found)):
             return False
         self._ids[found] = None
-        if len(self._ids) > self._ids_max:
+        if len(self._ids) > IDS_MAX:
             self._forget(self._ids.popitem(last=False)[0])
         return True
+
+    @property
+    def floor_of_others(self) -> Timestamp:
+        """A sender that is not known is refused what it sends at or below this."""
+        return self._forgotten_of_others
 
     def _floor(self, sender: str) -> Timestamp:
         return self._forgotten.get(sender, self._forgotten_of_others)
@@ -54,7 +58,7 @@ class _Met:
         sender = site(met)
         self._forgotten[sender] = max(met, self._floor(sender))
         self._forgotten.move_to_end(sender)
-        if len(self._forgotten) > self._senders_max:
+        if len(self._forgotten) > SENDERS_MAX:
             _, highest = self._forgotten.popitem(last=False)
             self._forgotten_of_others = max(self._forgotten_of_others, highest)
 
@@ -62,20 +66,26 @@ class _Met:
 class AtMostOnce:
     """The forwarded requests that one incarnation of a replica has met."""
 
-    def __init__(
-        self, incarnation: str, offset_max_s: float, ids_max: int = IDS_MAX, senders_max: int = SENDERS_MAX
-    ) -> None:
-        self.incarnation: Final = incarnation
+    def __init__(self, incarnation: str, offset_max_s: float) -> None:
+        self.incarnation = incarnation
         self._offset_max_us: Final = int(offset_max_s * 1e6)
-        self._met: Final = _Met(ids_max, senders_max)
+        self._met = _Met()
         self._under_way = 0
         self._senders: Final[OrderedDict[str, tuple[LastSent, LastSent]]] = OrderedDict()
         """Of each object: the front end that asked last, and the one before that was another."""
 
+    def is_stuck(self, now_us: int) -> bool:
+        """Whether this incarnation would refuse every new sender until time has come to what it met while its clock was ahead."""
+        return wall_us(self._met.floor_of_others) > now_us + self._offset_max_us
+
+    def begin_anew(self, incarnation: str) -> None:
+        """Serve what names this incarnation, which is new, and nothing that names one before: so what was met may be forgotten."""
+        self.incarnation, self._met = incarnation, _Met()
+
     def problem(self, request: ForwardedRequest, now_us: int) -> str | None:
         """Why the forwarded request must not be served; None for one that was not met before, and is now."""
         if request.incarnation != self.incarnation:
-            return "the replica was restarted meanwhile"
+            return "the replica was restarted meanwhile, or its clock was set back"
         if abs(wall_us(request.id) - now_us) > self._offset_max_us:
             return "the forwarded request's id is far from the replica's clock: it comes late, or one of the two is wrong"
         if not self._met.is_new(request.id):

@@ -29,7 +29,7 @@ from ...gc.tombstones import Tombstones, Waiting
 from ...timestamps.clock import Now
 from ...timestamps.timestamp import ZERO, Timestamp
 from ..access.authorization import changes
-from ..data_folder.identity import Folder
+from ..data_folder.identity import Folder, new_incarnation
 from ..protocol.ages import Ages
 from ..protocol.ahead import Ahead
 from ..protocol.capacity import Use, shares
@@ -289,6 +289,16 @@ class Member:
         async with self.configured.turn:
             await self.run(self._note)
         self.is_new, self.is_vouched_for = False, True
+
+    async def take_another_incarnation(self) -> str:
+        """Count as a replica that was restarted just now, where it was asked in the name of the incarnation before; its incarnation. Raises as `run` does."""
+
+        def work(store: Store) -> str:
+            # In the store's turn, so that no reply of the former incarnation tells of a later clock.
+            self.began, self.folder.incarnation = store.clock, new_incarnation()
+            return self.folder.incarnation
+
+        return await self.run(work)
 
     async def run(
         self,

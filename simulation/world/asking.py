@@ -75,7 +75,6 @@ class Serving:
         self._node = node
         self._ask = ask
         self._results: dict[int, Granted | Denied] = {}
-        self._incarnation = node.replica.incarnation
         self._is_shared = False
 
     def begin(self) -> None:
@@ -84,9 +83,11 @@ class Serving:
         if not ask.commands:
             self._reply(())
             return
+        if node.asks.is_stuck(node.wall_us):
+            node.asks.begin_anew(node.replica.take_another_incarnation())
+            self._count("incarnations taken anew")
         if (problem := node.asks.problem(ask, node.wall_us)) is not None:
-            counters = node.world.counters
-            counters["asks not admitted"] = counters.get("asks not admitted", 0) + 1
+            self._count("asks not admitted")
             self._reply((Denied(problem),) * count)
             return
         self._is_shared = node.asks.is_shared(ask, node.world.now_us / 1e6)
@@ -99,6 +100,10 @@ class Serving:
             if front.is_alive:
                 front.start(Serve(ask.object, command), ask.deadline_s, partial(self._end, place))
 
+    def _count(self, what: str) -> None:
+        counters = self._node.world.counters
+        counters[what] = counters.get(what, 0) + 1
+
     def _end(self, place: int, outcome: Outcome) -> None:
         self._results[place] = result_of(outcome)
         if len(self._results) == len(self._ask.commands):
@@ -106,7 +111,7 @@ class Serving:
             self._reply(tuple(result for _, result in sorted(self._results.items())))
 
     def _reply(self, results: tuple[Granted | Denied, ...]) -> None:
-        served = ForwardedReply(self._node.id, self._incarnation, results, self._is_shared)
+        served = ForwardedReply(self._node.id, self._node.asks.incarnation, results, self._is_shared)
         world, front = self._node.world, self._under_way.front
         if world.has_codec:
             served = _decode_reply(msgpack.encode(served))

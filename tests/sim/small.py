@@ -1,5 +1,5 @@
-"""Bounds of front ends that are so small that short worlds meet them: what is known is trimmed and forgotten, logs are cut off and read page by
-page, batches are parted, summaries drop the oldest terms.
+"""Bounds of front ends and of forwarding that are so small that short worlds meet them: what is known is trimmed and forgotten, logs are cut off and read page by
+page, batches are parted, summaries drop the oldest terms, forwarded requests are forgotten.
 
 With the bounds of the product a world of some hundred operations meets hardly any of them.
 """
@@ -17,6 +17,7 @@ from quorate.client_sdk.protocol.decisions import (
     summary_builder,
 )
 from quorate.client_sdk.protocol.operations import observe, own_calls, queue_looks
+from quorate.replica.protocol import at_most_once
 
 _BOUNDS: Final[tuple[tuple[Any, dict[str, int]], ...]] = (
     (read_window, {"WINDOW_MIN": 2, "CACHED_MIN": 2, "CELL_ROWS": 2, "ASIDE_MAX": 4}),
@@ -29,6 +30,7 @@ _BOUNDS: Final[tuple[tuple[Any, dict[str, int]], ...]] = (
     (queue_looks, {"PAGE_ENTRIES": 2, "ENTRIES_AT_ONCE": 2}),
     (observe, {"CELL_ROWS": 2, "PAGE_OBJECTS": 2, "KEYS_AT_ONCE": 2}),
     (own_calls, {"LOOK_ENTRIES": 1}),
+    (at_most_once, {"IDS_MAX": 3, "SENDERS_MAX": 1}),
 )
 
 

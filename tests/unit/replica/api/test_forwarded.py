@@ -1,7 +1,9 @@
 """A replica's front end as other front ends ask it, over HTTP on real files."""
 
 import asyncio
+import time
 from collections.abc import Hashable
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -16,11 +18,17 @@ from quorate.api_specs.messages import Denied, ForwardedReply, ForwardedRequest,
 from quorate.api_specs.problems import MEDIA_TYPE, Problem
 from quorate.client_sdk.protocol.core.values import Operation, Outcome
 from quorate.client_sdk.transport.driver import Driver
+from quorate.replica.data_folder.identity import open_folder
+from quorate.replica.protocol import at_most_once
+from quorate.replica.server.app import create_app
+from quorate.replica.service.embedded import embedded_front_end
+from quorate.replica.service.member import Member
 from quorate.timestamps.clock import Now
 from quorate.timestamps.timestamp import Timestamp, make
 from tests.unit.replica.conftest import Serving
 
 PATH = "/replica/v1/forward"
+COMPARE = CompareAndSetCommand(None, Value("1"))
 MSGPACK = "application/msgpack"
 
 
@@ -151,6 +159,42 @@ async def test_a_forwarded_request_to_a_former_incarnation_is_not_served(
         assert "restarted" in result.detail
         assert not result.definite
         assert (await client.get("/v1/queues/q")).json()["size"] == 1
+
+
+async def test_after_its_clock_was_ahead_of_many_front_ends_it_takes_another_incarnation_and_serves_new_ones(
+    tmp_path: Path, document: ClusterDocument, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(at_most_once, "IDS_MAX", 2)
+    monkeypatch.setattr(at_most_once, "SENDERS_MAX", 1)
+    ahead_us = 60_000_000
+    member = Member(
+        open_folder(tmp_path / "data", document, "r1"), wall_us=lambda: time.time_ns() // 1000 + ahead_us
+    )
+    app = create_app(member, lambda each: embedded_front_end(each, None), None)
+    transport = httpx.ASGITransport(app)
+    async with (
+        app.router.lifespan_context(app),
+        httpx.AsyncClient(transport=transport, base_url="http://r1") as client,
+    ):
+        for number in range(6):
+            sender = Asking(client, document, f"f{number}")
+            await sender.greet()
+            (result,) = (await sender.send(await sender.ask("register/r", COMPARE))).results
+            assert isinstance(result, Granted), result
+        ahead_us = 0
+        await client.get("/v1/registers/r")  # From now on its own front end knows better, too.
+        new = Asking(client, document, "g1")
+        await new.greet()
+        refused = await new.send(await new.ask("register/r", COMPARE))
+        (result,) = refused.results
+        assert isinstance(result, Denied)
+        assert not result.definite, "it names the incarnation of before"
+        assert refused.incarnation == (await client.get("/v1/status")).json()["incarnation"], (
+            "both tell of it"
+        )
+        await new.greet()
+        (result,) = (await new.send(await new.ask("register/r", COMPARE))).results
+        assert isinstance(result, Granted), result
 
 
 async def test_asks_need_the_token(serving: Serving, document: ClusterDocument) -> None:

@@ -1,15 +1,20 @@
 """A forwarded request is served once at most: by one incarnation, whatever copies arrive, however late, and whatever clocks say."""
 
 import random
+from typing import Final
+
+import pytest
 
 from quorate.api_specs.commands import DequeueCommand
 from quorate.api_specs.messages import ForwardedRequest
 from quorate.client_sdk.protocol.decisions.forwarding import SHARED_S
+from quorate.replica.protocol import at_most_once
 from quorate.replica.protocol.at_most_once import COMMANDS_MAX, AtMostOnce
 from quorate.timestamps.timestamp import make
 
 NOW_US = 1_700_000_000_000_000
 OFFSET_S = 2.0
+AHEAD_US: Final = 60_000_000
 
 
 def ask(at_us: int, site: str = "f1", incarnation: str = "i1") -> ForwardedRequest:
@@ -18,8 +23,25 @@ def ask(at_us: int, site: str = "f1", incarnation: str = "i1") -> ForwardedReque
     )
 
 
-def asks(senders_max: int = 20) -> AtMostOnce:
-    return AtMostOnce("i1", OFFSET_S, ids_max=20, senders_max=senders_max)
+@pytest.fixture(autouse=True)
+def bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    few(monkeypatch, ids=20, senders=20)
+
+
+def few(monkeypatch: pytest.MonkeyPatch, ids: int, senders: int) -> None:
+    monkeypatch.setattr(at_most_once, "IDS_MAX", ids)
+    monkeypatch.setattr(at_most_once, "SENDERS_MAX", senders)
+
+
+def asks() -> AtMostOnce:
+    return AtMostOnce("i1", OFFSET_S)
+
+
+def problem(met: AtMostOnce, request: ForwardedRequest, now_us: int) -> str | None:
+    """As a replica asks it."""
+    if met.is_stuck(now_us):
+        met.begin_anew(f"i{int(met.incarnation[1:]) + 1}")
+    return met.problem(request, now_us)
 
 
 def test_a_copy_is_not_served() -> None:
@@ -55,8 +77,9 @@ def test_who_was_set_back_is_served_though_later_ids_were_met() -> None:
         assert met.problem(ask(number + 300_000_000), NOW_US + 300_000_000) is not None
 
 
-def test_a_sender_that_is_forgotten_is_refused_what_it_may_have_sent() -> None:
-    met = asks(senders_max=2)
+def test_a_sender_that_is_forgotten_is_refused_what_it_may_have_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    few(monkeypatch, ids=20, senders=2)
+    met = asks()
     met_ones = [ask(number, f"f{number % 5}") for number in range(200)]
     for request in met_ones:
         assert met.problem(request, NOW_US) is None
@@ -70,13 +93,53 @@ def test_a_sender_that_is_forgotten_is_refused_what_it_may_have_sent() -> None:
         assert met.problem(request, NOW_US) is not None, request.id
 
 
-def test_no_id_is_served_twice() -> None:
+def test_no_id_is_served_twice_whatever_the_clock_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken = 0
     for seed in range(300):
         drawn = random.Random(seed)
-        met = AtMostOnce("i1", OFFSET_S, ids_max=drawn.randint(1, 4), senders_max=drawn.randint(1, 3))
-        requests = [ask(drawn.randint(0, 7), f"f{drawn.randint(0, 4)}") for _ in range(60)]
-        served = [request.id for request in requests if met.problem(request, NOW_US) is None]
+        few(monkeypatch, ids=drawn.randint(1, 4), senders=drawn.randint(1, 3))
+        met = asks()
+        served: list[tuple[str, str]] = []
+        sent: list[ForwardedRequest] = []
+        clocks_us = (NOW_US, NOW_US + AHEAD_US)
+        for _ in range(60):
+            now_us = drawn.choice(clocks_us)
+            new = ask(now_us - NOW_US + drawn.randint(0, 7), f"f{drawn.randint(0, 4)}", met.incarnation)
+            request = drawn.choice([new, *sent])
+            sent.append(request)
+            if problem(met, request, now_us) is None:
+                served.append((request.incarnation, request.id))
+                taken += 1
+        # One that names another incarnation is another one: who asks names the one that he has heard of, and takes a new id each time.
         assert len(served) == len(set(served)), seed
+    assert taken > 1000
+
+
+def test_a_clock_that_was_ahead_of_many_senders_costs_another_incarnation_and_no_copy_is_served(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    few(monkeypatch, ids=20, senders=20)
+    met = asks()
+    copies = [ask(AHEAD_US + number, f"f{number}") for number in range(60)]
+    for request in copies:
+        assert problem(met, request, NOW_US + AHEAD_US) is None
+    assert problem(met, ask(0, "f99"), NOW_US) is not None, "it names the one before, and may be a copy"
+    assert met.incarnation == "i2"
+    for number in range(60):
+        assert problem(met, ask(number, f"g{number}", "i2"), NOW_US) is None
+    for request in copies:
+        assert problem(met, request, NOW_US) is not None
+        assert problem(met, request, NOW_US + AHEAD_US) is not None
+    assert met.incarnation == "i2", "once is enough"
+
+
+def test_senders_within_the_accepted_offset_cost_no_incarnation(monkeypatch: pytest.MonkeyPatch) -> None:
+    few(monkeypatch, ids=20, senders=2)
+    met = asks()
+    for number in range(200):
+        assert problem(met, ask(int(OFFSET_S * 1e6) + number, f"f{number}"), NOW_US + number) is None
+    assert problem(met, ask(201, "f999"), NOW_US + 201) is not None
+    assert met.incarnation == "i1"
 
 
 def test_what_was_asked_long_ago_or_by_a_wrong_clock_is_refused_and_does_not_raise_the_floor() -> None:
