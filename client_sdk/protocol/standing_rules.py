@@ -2,14 +2,15 @@
 
 A switch is a change of the configuration as any other, whose rules differ in `fallen_back` alone (Herlihy, "Dynamic Quorum Adjustment for
 Partitioned Data", ACM TODS 12(2), 1987). Whoever looks may be wrong about who is live, and several may act at once: no promise rests on it. Owns
-how long a condition must hold, who acts first, and what becomes of a switch that cannot end. Must not know how who is live is found out, nor clocks:
+how long a condition must hold, who acts first, what becomes of a switch that cannot end, and that members who differ about who is live do not switch to
+and fro for ever. Must not know how who is live is found out, nor clocks:
 `now_s` is of one that never steps.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Final, NamedTuple
 
-from ...api_specs.cluster import ClusterDocument, switch_problem, with_states
+from ...api_specs.cluster import ChoiceRule, ClusterDocument, Fallback, switch_problem, with_states
 from .reconfiguration import Steps, change, is_like, take_back
 
 GAP_S_MAX: Final = 5.0
@@ -18,6 +19,9 @@ STAND_IN_S: Final = 10.0
 """From when it is due: each live member whose id comes later waits so much longer, and for a change under way as long as keys are remembered, too."""
 STUCK_S_MAX: Final = 10.0
 """For no longer is a switch that cannot end left as it is, however long its condition must hold: less may be available meanwhile than without it."""
+PAUSE_S_MAX: Final = 900.0
+"""A rule that fell back soon after it had gone back waits twice as long before it goes back again, so long at most."""
+DOUBLINGS_MAX: Final = 9
 
 States = tuple[tuple[str, bool], ...]
 """Whether each standing rule, by its objects, has fallen back."""
@@ -59,13 +63,40 @@ class _Due(NamedTuple):
     reason: str
 
 
+class _Seen(NamedTuple):
+    """What was seen of a rule: whether it has fallen back, since when its condition has not been as that is, when it had gone back last, and how often in
+    a row it fell back soon after that."""
+
+    has_fallen_back: bool
+    since_s: float | None = None
+    back_s: float = float("-inf")
+    flaps: int = 0
+
+    def at(self, now_s: float, soon_s: float, rule: ChoiceRule, *, holds: bool, goes_back: bool) -> "_Seen":
+        """The same at this moment, where the rule is so, or is about to go back. It fell back soon if that was within `soon_s`."""
+        since_s, back_s, flaps = self.since_s, self.back_s, self.flaps
+        if goes_back or (self.has_fallen_back and not rule.has_fallen_back):
+            back_s = now_s
+        elif rule.has_fallen_back and not self.has_fallen_back:
+            flaps = min(flaps + 1, DOUBLINGS_MAX) if now_s <= back_s + soon_s else 0
+        if holds == rule.has_fallen_back:
+            since_s = None
+        elif since_s is None:
+            since_s = now_s
+        return _Seen(rule.has_fallen_back, since_s, back_s, flaps)
+
+    def pause_s(self, after_s: float) -> float:
+        """How long the condition must have been otherwise. A fallback stays for longer where it was left too early before."""
+        return min(after_s * 2**self.flaps, max(after_s, PAUSE_S_MAX)) if self.has_fallen_back else after_s
+
+
 class StandingRules:
     """The look of member `own` at its cluster."""
 
     def __init__(self, own: str) -> None:
         self._own: Final = own
-        self._since_s: dict[tuple[str, tuple[str, ...], int], float] = {}
-        """Since when the condition of a rule has not been as its state is, by objects and condition."""
+        self._seen: dict[tuple[str, tuple[str, ...], int], _Seen] = {}
+        """By objects and condition."""
         self._looked_s = float("-inf")
         self._number = -1
         self._here_s = 0.0
@@ -83,7 +114,7 @@ class StandingRules:
         if at.former is not None and _is_switch(at.former, at):
             return self._under_way(at, at.former, due, live, now_s)
         if not due:
-            return None
+            return Waits(paused) if (paused := self._paused(at, now_s)) else None
         reason = "; ".join(each.reason for each in due.values())
         if at.former is not None:
             return Waits(f"{reason}; another change of the configuration is under way, which comes first")
@@ -95,21 +126,35 @@ class StandingRules:
 
     def _due(self, at: ClusterDocument, live: Collection[str], now_s: float) -> dict[str, _Due]:
         """The rules to be switched, by objects: not within `after_s` of the switch before."""
-        since_s, due = {}, {}
-        for rule in at.choices:
-            if (fallback := rule.standing) is None:
+        seen, due = {}, {}
+        before = {} if at.former is None else dict(states_of(at.former))
+        for rule, fallback in _standing(at):
+            holds, key = fallback.holds(at.own_votes, live), _key(rule, fallback)
+            goes_back = before.get(rule.objects, False) and not rule.has_fallen_back
+            soon_s = 2 * fallback.after_s + STAND_IN_S * len(at.own_votes)
+            known = self._seen.get(key, _Seen(rule.has_fallen_back))
+            found = seen[key] = known.at(now_s, soon_s, rule, holds=holds, goes_back=goes_back)
+            if found.since_s is None:
                 continue
-            holds = fallback.holds(at.own_votes, live)
-            if holds == rule.has_fallen_back:
-                continue
-            key = (rule.objects, fallback.down, fallback.live_below)
-            since_s[key] = self._since_s.get(key, now_s)
-            due_s = max(since_s[key], self._here_s) + fallback.after_s
+            due_s = max(found.since_s, self._here_s) + found.pause_s(fallback.after_s)
             if now_s >= due_s:
                 words = "falls back:" if holds else "goes back: it is no longer true that"
                 due[rule.objects] = _Due(due_s, f"{rule.objects} {words} {fallback.condition}")
-        self._since_s = since_s
+        self._seen = seen
         return due
+
+    def _paused(self, at: ClusterDocument, now_s: float) -> str:
+        """Which rules would go back now, had they not fallen back soon after that before; in words."""
+        found = []
+        for rule, fallback in _standing(at):
+            seen = self._seen[_key(rule, fallback)]
+            is_paused = seen.flaps and seen.since_s is not None and rule.has_fallen_back
+            if is_paused and now_s >= max(seen.since_s or 0.0, self._here_s) + fallback.after_s:
+                found.append(
+                    f"{rule.objects} fell back soon after it had gone back, so it goes back only once it has not been true for "
+                    f"{seen.pause_s(fallback.after_s):g} s that {fallback.condition}: see whether all members reach each other"
+                )
+        return "; ".join(found)
 
     def _under_way(
         self,
@@ -146,6 +191,14 @@ class StandingRules:
     def _is_ours(self, live: Collection[str], late_s: float, patience_s: float) -> bool:
         """Whether this member acts, where something is due for so long: of those that are live the first by id does so at once."""
         return late_s >= patience_s * sum(name < self._own for name in live)
+
+
+def _standing(document: ClusterDocument) -> Iterator[tuple[ChoiceRule, Fallback]]:
+    return ((rule, rule.standing) for rule in document.choices if rule.standing is not None)
+
+
+def _key(rule: ChoiceRule, fallback: Fallback) -> tuple[str, tuple[str, ...], int]:
+    return rule.objects, fallback.down, fallback.live_below
 
 
 def states_of(document: ClusterDocument) -> States:

@@ -180,7 +180,7 @@ METRICS: Final[Mapping[str, Metric]] = {
     "quorate_switch_waits": Metric(
         "gauge",
         (),
-        "1 while this replica cannot switch a standing rule that is due, or may not switch any: `/v1/status` and its log say why.",
+        "1 while this replica does not switch a standing rule that is due, or may not switch any: `/v1/status` and its log say why.",
     ),
     "quorate_clock_offset_seconds": Metric(
         "gauge",

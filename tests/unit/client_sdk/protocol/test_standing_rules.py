@@ -50,6 +50,7 @@ FIRST: Final = document(RULE)
 SECOND: Final = with_states(FIRST, {"queue/jobs": True})
 BOTH: Final = joint(FIRST, SECOND)
 FALLEN: Final = settled(BOTH)
+SECOND_AGAIN: Final = settled(joint(FALLEN, SECOND))
 BACK: Final = joint(FALLEN, with_states(FALLEN, {"queue/jobs": False}))
 
 
@@ -236,6 +237,67 @@ def test_the_steps_are_those_of_an_operator_and_leave_other_rules_as_they_are_by
     asked = steps.send({"r1": 2})
     assert isinstance(asked, Ask)
     assert asked.document == with_states(more, {"queue/jobs": True})
+
+
+def to_and_fro(looking: Looking, cycles: int, away_s: int) -> list[int]:
+    """How many seconds each time pass before r1, to whom all are live, would go back, where another member falls back so long after each time."""
+    paused = []
+    for _ in range(cycles):
+        looking.at = settled(joint(looking.at, with_states(looking.at, {"queue/jobs": True})))
+        looking.look(ALL)
+        begun_s = looking.now_s
+        while not isinstance(looking.found, Move):
+            looking.look(ALL)
+        assert looking.move().states == states_of(FIRST)
+        paused.append(int(looking.now_s - begun_s))
+        looking.at = joint(looking.at, with_states(looking.at, {"queue/jobs": False}))
+        looking.look(ALL, 70)  # It waits until keys are forgotten.
+        looking.at = settled(looking.at)
+        looking.look(ALL, away_s)
+    return paused
+
+
+def test_who_differ_about_who_is_live_do_not_switch_to_and_fro_for_ever() -> None:
+    soon_s = int(2 * 10 + 4 * STAND_IN_S) - 1
+    looking = Looking()
+    assert to_and_fro(looking, 10, soon_s) == [10, 20, 40, 80, 160, 320, 640, 900, 900, 900]
+    looking.look(ALL)
+    assert to_and_fro(looking, 2, soon_s) == [10, 20], "it stood for a while"
+    assert to_and_fro(looking, 3, soon_s + 1) == [40, 10, 10]
+
+
+def test_what_waits_longer_before_it_goes_back_says_so_and_falls_back_as_soon_as_ever() -> None:
+    looking = Looking()
+    to_and_fro(looking, 2, 10)
+    looking.at = SECOND_AGAIN
+    assert looking.look(ALL, 10) is None
+    looking.look(ALL)
+    assert looking.found == Waits(
+        "queue/jobs fell back soon after it had gone back, so it goes back only once it has not been true for 40 s that r4 is down: "
+        "see whether all members reach each other"
+    )
+    looking.at = FIRST
+    assert looking.look(LEFT, 10) is None
+    assert looking.look(LEFT) is not None
+
+
+def test_a_switch_that_is_taken_back_again_and_again_is_left_for_longer() -> None:
+    looking, paused = Looking(), []
+    for _ in range(3):
+        looking.at = joint(FIRST, SECOND)
+        looking.look(ALL)
+        begun_s = looking.now_s
+        while not looking.move().takes_back:
+            looking.look(ALL)
+        paused.append(int(looking.now_s - begun_s))
+        looking.at = taken_back(looking.at)
+        looking.look(ALL, 20)
+    assert paused == [10, 20, 40]
+
+
+def test_a_long_time_of_its_own_is_not_made_shorter() -> None:
+    patient = document(replace(RULE, fallback=Fallback(down=("r4",), after_s=3600.0, reads="r1")))
+    assert to_and_fro(Looking(patient), 2, 10) == [3600, 3600]
 
 
 def text(at: ClusterDocument) -> Value:
