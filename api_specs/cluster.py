@@ -8,9 +8,10 @@ import hashlib
 import math
 import re
 import tomllib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import cached_property, lru_cache
+from itertools import combinations
 from typing import Any, Final, NamedTuple, get_args
 from urllib.parse import urlsplit
 
@@ -35,6 +36,8 @@ TYPES_MAX: Final = 100
 EPOCH_MAX: Final = 1_000_000_000
 STANDING_MAX: Final = 20
 """Rules with a fallback."""
+LIVE_SETS_MAX: Final = 1000
+"""Sets of live members that are tried before a fallback is refused."""
 AFTER_S: Final = 10.0
 AFTER_S_MIN: Final = 2.0
 """As often as replicas look who is live."""
@@ -658,7 +661,7 @@ def _check_fallback(document: ClusterDocument, place: str, rule: ChoiceRule) -> 
 
 
 def _check_standing(document: ClusterDocument) -> None:
-    """Each fallback for members that are down can be put in force while they are."""
+    """Each fallback can be put in force while its condition holds."""
     standing = document.standing_rules
     if not standing:
         return
@@ -668,13 +671,39 @@ def _check_standing(document: ClusterDocument) -> None:
         raise BadCluster(
             "[[choices]]: a fallback is put in force by a change of the configuration, and a cluster whose queues have outboxes cannot change: remove one of both"
         )
-    first = with_states(document, dict.fromkeys((rule.objects for rule in standing), False))
     fallbacks = {rule.objects: rule.standing for rule in standing if rule.standing is not None}
-    for down in dict.fromkeys(each.down for each in fallbacks.values() if each.down):
-        live = [name for name in document.own_votes if name not in down]
-        states = {objects: each.holds(document.own_votes, live) for objects, each in fallbacks.items()}
-        if problem := switch_problem(first, with_states(document, states), live):
-            objects = ", ".join(objects for objects, each in fallbacks.items() if each.down == down)
+    for condition in dict.fromkeys(each.condition for each in fallbacks.values()):
+        same = {objects: each for objects, each in fallbacks.items() if each.condition == condition}
+        if problem := _never(document, fallbacks, next(iter(same.values()))):
             raise BadCluster(
-                f"[[choices]] ({objects}): while {' and '.join(down)} {'is' if len(down) == 1 else 'are'} down no fallback could be put in force: {problem}"
+                f"[[choices]] ({', '.join(same)}): while {condition} no fallback could be put in force: {problem}"
             )
+
+
+def _never(document: ClusterDocument, fallbacks: Mapping[str, Fallback], fallback: Fallback) -> str:
+    """Why it could not be put in force whoever is live; empty where it could, or where there are too many sets of members to try."""
+    found, votes = "", document.own_votes
+    first = with_states(document, dict.fromkeys(fallbacks, False))
+    for live in _may_be_live(fallback, votes):
+        states = {objects: each.holds(votes, live) for objects, each in fallbacks.items()}
+        after = with_states(document, states)
+        problem = switch_problem(first, after, live)
+        if problem and fallback.live_below:
+            # Members fail one after another: what falls back for fewer of them may be in force by then.
+            before = {
+                objects: is_on and fallbacks[objects].condition != fallback.condition
+                for objects, is_on in states.items()
+            }
+            problem = switch_problem(with_states(document, before), after, live)
+        if not problem:
+            return ""
+        found = found or problem
+    return found
+
+
+def _may_be_live(fallback: Fallback, votes: Mapping[str, int]) -> Sequence[Sequence[str]]:
+    """The largest sets of members that are live while the condition holds."""
+    if fallback.down:
+        return [[name for name in votes if name not in fallback.down]]
+    number = fallback.live_below - 1
+    return [] if math.comb(len(votes), number) > LIVE_SETS_MAX else list(combinations(votes, number))

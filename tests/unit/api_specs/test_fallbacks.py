@@ -6,6 +6,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
+from quorate.api_specs import cluster
 from quorate.api_specs.cluster import (
     STANDING_MAX,
     BadCluster,
@@ -119,6 +120,7 @@ def test_a_file_never_says_which_choice_is_in_force() -> None:
 
 
 ALL_STORE: Final = ChoiceRule("queue/other", {"Enq/Ok": (0, 4), "Deq/Ok": (1, 4)})
+FEWER: Final = ChoiceRule("queue/jobs", fallback=Fallback(live_below=4))
 ANY_STORES: Final = ChoiceRule("queue/other", {"Enq/Ok": (0, 1), "Deq/Ok": (4, 1), "Deq/Empty": (4, 0)})
 
 
@@ -149,6 +151,14 @@ ANY_STORES: Final = ChoiceRule("queue/other", {"Enq/Ok": (0, 1), "Deq/Ok": (4, 1
             (RULE, ChoiceRule("queue/other", {}, fallback=Fallback(down=("r4",), reads="r4", writes="r4"))),
             "quorums of queue/other by the choice to come",
         ),
+        (
+            (FEWER, ANY_STORES),
+            r"\(queue/jobs\): while fewer than 4 members are live no fallback could be put in force: r4 could still do something alone",
+        ),
+        (
+            (replace(FEWER, fallback=Fallback(live_below=4, reads="r1*r2*r3*r4")),),
+            "live members do not hold all quorums of queue/jobs by the choice to come",
+        ),
     ],
 )
 def test_a_fallback_that_could_not_be_put_in_force_is_refused(
@@ -156,6 +166,30 @@ def test_a_fallback_that_could_not_be_put_in_force_is_refused(
 ) -> None:
     with pytest.raises(BadCluster, match=sentence):
         document(*rules)
+
+
+def test_a_fallback_for_any_members_is_taken_where_it_could_be_put_in_force_for_some() -> None:
+    document(replace(FEWER, fallback=Fallback(live_below=4, reads="r1")))
+    document(ChoiceRule("queue/jobs", reads="r1*r2 + r1*r3", fallback=Fallback(live_below=4, reads="r1*r2")))
+
+
+def of_five(*rules: ChoiceRule) -> ClusterDocument:
+    return checked(
+        ClusterDocument("c", tuple(ReplicaInfo(f"r{n}", f"http://r{n}:1") for n in range(1, 6)), rules)
+    )
+
+
+def test_a_fallback_for_two_failures_is_taken_where_another_one_is_in_force_after_the_first() -> None:
+    four = {"Enq/Ok": (0, 2), "Deq/Ok": (4, 2), "Deq/Empty": (4, 0)}
+    second = ChoiceRule("queue/b", fallback=Fallback(live_below=4, reads="votes(2; r1:1, r2:1, r3:1)"))
+    with pytest.raises(BadCluster, match="fewer than 4 members are live no fallback could be"):
+        of_five(ChoiceRule("queue/a", four), second)
+    of_five(ChoiceRule("queue/a", four, fallback=Fallback(live_below=5)), second)
+
+
+def test_sets_of_live_members_are_not_tried_where_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster, "LIVE_SETS_MAX", 3)
+    document(FEWER, ANY_STORES)
 
 
 def test_what_a_switch_needs_of_live_members() -> None:
