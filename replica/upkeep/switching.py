@@ -13,8 +13,8 @@ from typing import Any, Final
 
 from ...api_specs.cluster import BadCluster
 from ...client_sdk.errors import QuorateError, RefusedByReplicas
-from ...client_sdk.protocol.core.values import Done
-from ...client_sdk.protocol.reconfiguration import CarryAll, Todo, followed
+from ...client_sdk.protocol.core.values import Done, Failed
+from ...client_sdk.protocol.reconfiguration import CarryAll, Perform, Todo, followed
 from ...client_sdk.protocol.standing_rules import Move, StandingRules, Waits, states_of
 from ...client_sdk.transport.operator import Operator
 from ..logs.audit import audit
@@ -128,17 +128,35 @@ class Switching(Background):
 
     async def _carry_out(self, move: Move) -> None:
         _log.info("switches the configuration: %s", move.reason)
-        operator = self._operator()
+        operator, choosing = self._operator(), Choosing()
         try:
             patience_s = ATTEMPT_S + move.at.memory_s
             async with asyncio.timeout(patience_s) as limit:
-                document = await operator.run(followed(move.steps(), partial(put_off, limit, patience_s)))
+                steps = followed(move.steps(), partial(put_off, limit, patience_s))
+                document = await operator.run(followed(steps, choosing.hear))
         finally:
             await operator.aclose()
         if states_of(document) != move.states:
             raise BadCluster("somebody else has changed the configuration meanwhile")
+        if not choosing.may_be_ours:
+            return
         fallen_back = [objects for objects, state in move.states if state]
         audit("fallbacks", epoch=document.number, in_force=fallen_back, reason=move.reason)
+
+
+class Choosing:
+    """Whether the configuration in force at the end of a change is the one that who hears of its steps had chosen: others may carry out the same switch, and
+    one of them tells of it."""
+
+    def __init__(self) -> None:
+        self.may_be_ours = False
+        """Also where that is not known: it is told twice rather than by nobody."""
+
+    def hear(self, todo: Todo, answer: Any) -> None:
+        """A step was done, with what came of it. Each that performs an operation would have a configuration chosen."""
+        if isinstance(todo, Perform):
+            is_chosen = isinstance(answer, Done) and answer.result is True
+            self.may_be_ours = is_chosen or (isinstance(answer, Failed) and not answer.definite)
 
 
 def put_off(limit: asyncio.Timeout, seconds: float, todo: Todo, answer: Any) -> None:

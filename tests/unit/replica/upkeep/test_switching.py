@@ -12,6 +12,7 @@ from typing import Any, Final, cast
 
 import pytest
 import pytest_asyncio
+from msgspec.structs import replace
 
 from quorate.api_specs.cluster import (
     BadCluster,
@@ -24,8 +25,18 @@ from quorate.api_specs.cluster import (
 )
 from quorate.client_sdk.errors import RefusedByReplicas, Unavailable
 from quorate.client_sdk.protocol.configurations import joint, settled
-from quorate.client_sdk.protocol.core.values import Carry, Done, Failed
-from quorate.client_sdk.protocol.reconfiguration import CarryAll, Look, Looked, Steps, Todo, Wait
+from quorate.client_sdk.protocol.core.values import Carry, Done, Failed, Outcome
+from quorate.client_sdk.protocol.reconfiguration import (
+    Ask,
+    CarryAll,
+    Look,
+    Looked,
+    Perform,
+    Steps,
+    Tell,
+    Todo,
+    Wait,
+)
 from quorate.client_sdk.transport.operator import Operator
 from quorate.replica.access.token_list import from_text, nobody_asked, one_token
 from quorate.replica.data_folder.identity import open_folder
@@ -46,6 +57,9 @@ BOTH: Final = joint(FIRST, with_states(FIRST, {"queue/jobs": True}))
 FALLEN: Final = settled(BOTH)
 
 
+CHOSEN: Final = Done(True, "CompareAndSet/Ok", frozenset())
+
+
 class Scripted:
     """Those who change the configuration: each ends as the test says."""
 
@@ -54,9 +68,21 @@ class Scripted:
         self.closed = 0
         self.end: asyncio.Future[ClusterDocument] = asyncio.get_running_loop().create_future()
 
+        self.outcome: Outcome = CHOSEN
+        """Of having a configuration chosen."""
+
     async def run(self, steps: Steps) -> ClusterDocument:
-        steps.close()
         self.begun += 1
+        answers = {
+            Look: Looked(Done(None, "Read/Ok", frozenset()), FIRST),
+            Ask: {},
+            Tell: dict.fromkeys(MEMBERS[:3], 0),
+        }
+        todo = next(steps)
+        while not isinstance(todo, Perform):
+            todo = steps.send(answers[type(todo)])
+        steps.send(self.outcome)
+        steps.close()
         return await asyncio.shield(self.end)
 
     async def aclose(self) -> None:
@@ -132,8 +158,28 @@ async def test_it_switches_once_the_condition_has_held_and_says_so(
     told = (
         '{"act":"fallbacks","epoch":2,"in_force":["queue/jobs"],"reason":"queue/jobs falls back: r4 is down"}'
     )
-    assert told in caplog.text
+    assert caplog.text.count(told) == 1
     assert rig.member.switches.waits == ""
+
+
+@pytest.mark.parametrize(
+    ("outcome", "is_told"),
+    [
+        (CHOSEN, True),
+        (replace(CHOSEN, result=False), False),
+        (Failed("unavailable", "no quorum", definite=True), False),
+        (Failed("unknown", "its answer is lost", definite=False), True),
+    ],
+)
+async def test_of_those_who_carry_out_a_switch_only_who_had_it_chosen_writes_an_audit_line(
+    rig: Rig, caplog: pytest.LogCaptureFixture, outcome: Outcome, is_told: bool
+) -> None:
+    caplog.set_level(logging.INFO)
+    rig.operators.outcome = outcome
+    await rig.look("r2 r3", 5)
+    rig.operators.answer(FALLEN)
+    await rig.until(lambda: rig.ended == {"done": 1})
+    assert ('"act":"fallbacks"' in caplog.text) is is_told
 
 
 async def test_an_attempt_that_is_not_wanted_any_more_is_given_up(rig: Rig) -> None:
