@@ -19,7 +19,8 @@ from ...api_specs.values import text_bytes
 from ...client_sdk.protocol.core.values import Failed, ReadRepair, Unanswered
 from ...client_sdk.transport.ports import Transport
 from ...timestamps.clock import Now
-from ..protocol.catch_up import Lack, Progress, install, is_timely, resumed
+from ..protocol import catch_up
+from ..protocol.catch_up import Lack, Progress, install, resumed
 from ..service.member import Lag, Member, StoreLost
 from ..store.store import Store
 from .background import Background, FrontEnd, Silent
@@ -30,7 +31,7 @@ ANSWER_S: Final = 5.0
 PAGE: Final = 1000
 """Changes looked at in one question."""
 FETCHED_MAX: Final = 16
-"""Objects asked for in one message: each answer may bring a page of payloads."""
+"""Objects asked for in one message: each answer may bring a page of payloads. Where an answer comes too late, half as much is asked for."""
 REPAIR_S: Final = 2.0
 """To find out whether entries are complete that nobody has marked."""
 REST_BUSY: Final = 50
@@ -57,6 +58,8 @@ class CatchingUp(Background):
 
         self._epochs: Final[dict[str, int]] = {}
         """By other replica: in which configuration the pass under way was begun."""
+        self._at_once: Final[dict[str, int]] = {}
+        """By other replica: how many entries are asked for in one message; of so many objects at most."""
         self._followed: Final = set[str]()
         """The other replicas that are followed."""
 
@@ -159,21 +162,40 @@ class CatchingUp(Background):
             self._progress[other][1].wait_for(lack)
         self._tell_lag(other)  # Also where nothing can be got now.
         while waiting:
-            some, waiting = waiting[:FETCHED_MAX], waiting[FETCHED_MAX:]
-            asked, asked_at = await self._member.run(partial(self._requests, some)), self._member.now()
+            number = -(-self._entries_at_once(other) // self._page)
+            some, waiting = waiting[:number], waiting[number:]
+            asked = await self._member.run(partial(self._requests, other, some))
+            asked_at = self._member.now()
             replies = await self._ask(other, asked)
             told = list(zip(some, replies, strict=False))
             step = partial(self._installed, other=other, told=told, asked_at=asked_at)
             left = await self._go_on(other, step)
             waiting += some[len(replies) :] + left
-            if not self._is_timely(asked_at):
+            is_timely = self._is_timely(asked_at)
+            self._pace(other, is_timely=is_timely)
+            if not is_timely:
                 continue
             told = [(lack, reply) for lack, reply in told if self._quorums(lack.object) not in unavailable]
             if overdue := self._progress[other][1].overdue(told):
                 unavailable |= await self._repair(overdue)
 
+    @property
+    def _page(self) -> int:
+        return self._member.document.limits.page_entries_max
+
+    def _entries_at_once(self, other: str) -> int:
+        return self._at_once.get(other, FETCHED_MAX * self._page)
+
+    def _pace(self, other: str, *, is_timely: bool) -> None:
+        """Ask for half as much after an answer that came too late to be taken in, and for twice as much after another one. Raises Silent where one for a
+        single entry came too late: the next pass asks again."""
+        number = self._entries_at_once(other)
+        if not is_timely and number == 1:
+            raise Silent
+        self._at_once[other] = min(2 * number, FETCHED_MAX * self._page) if is_timely else number // 2
+
     def _is_timely(self, asked_at: Now) -> bool:
-        return is_timely(asked_at, self._member.now(), self._member.document.limits)
+        return catch_up.is_timely(asked_at, self._member.now(), self._member.document.limits)
 
     def _quorums(self, name: str) -> _Quorums:
         return self._member.document.rule_of(name).objects, adt_of(name)
@@ -188,8 +210,9 @@ class CatchingUp(Background):
             if isinstance(outcome, Failed) and outcome.reason == "unavailable"
         }
 
-    def _requests(self, lacking: Sequence[Lack], store: Store) -> list[Collect]:
-        return [lack.request(store, self._member.document.limits.page_entries_max) for lack in lacking]
+    def _requests(self, other: str, lacking: Sequence[Lack], store: Store) -> list[Collect]:
+        most = min(self._entries_at_once(other), self._page)
+        return [lack.request(store, most) for lack in lacking]
 
     def _installed(
         self, progress: Progress, log: Store, *, other: str, told: Sequence[tuple[Lack, Reply]], asked_at: Now

@@ -386,6 +386,41 @@ async def test_an_answer_that_is_older_than_any_that_somebody_takes_in_is_asked_
     assert here.lags["r2"].entries == 1
 
 
+@pytest.mark.parametrize("entry_s", [2.0, 30.0])
+async def test_less_is_asked_for_where_answers_come_too_late_and_a_pass_ends_however_late_they_are(
+    members: list[Member], monkeypatch: pytest.MonkeyPatch, entry_s: float
+) -> None:
+    """As where `deadline_s_max` is short: each entry takes so long on its way, and what took longer than 25 s is not taken in."""
+    here, there = members
+    for number in range(40):
+        await put(there, NAME, at(there, 1000 + number))
+        await put(there, f"queue/{number}", at(there, number))
+    to, passed_s, sizes = To(there), 0.0, list[int]()
+    following = CatchingUp(here, to, NOBODY)
+    await following._pass("r2")  # It hears what there is to look at.
+    exchange = to.exchange
+
+    async def slow(replica: str, batch: Batch, timeout_s: float) -> BatchReply | Unanswered:
+        nonlocal passed_s
+        wanted = sum(len(each.wanted) for each in batch.requests if isinstance(each, Collect))
+        passed_s += entry_s * wanted
+        sizes.append(wanted)
+        return await exchange(replica, batch, timeout_s)
+
+    monkeypatch.setattr(to, "exchange", slow)
+    monkeypatch.setattr(here, "now", lambda: Now(passed_s, round(passed_s * 1e6)))
+    if entry_s > DOCUMENT.limits.deadline_s_max:
+        with pytest.raises(Silent):
+            await following._pass("r2")
+        assert sizes[-1] == 1
+        assert here.lags["r2"].entries == 0
+        assert here.lags["r2"].changes >= 81
+        monkeypatch.setattr(here, "now", lambda: Now(0.0, 0))  # Now they come in time.
+    await following._pass("r2")
+    assert here.lags["r2"].entries == 81
+    assert len(sizes) < 200
+
+
 async def test_an_answer_that_grew_old_while_it_waited_for_the_store_is_asked_for_again(
     members: list[Member], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -544,7 +579,7 @@ async def test_an_answer_that_came_too_late_is_not_repaired_by(
     for _ in range(1 + catch_up.OVERDUE_PASSES):
         await following._pass("r2")
     timely = iter([False, False, True, True])
-    monkeypatch.setattr(catching_up, "is_timely", lambda *_: next(timely))
+    monkeypatch.setattr(catch_up, "is_timely", lambda *_: next(timely))
     to.asked.clear()
     await following._pass("r2")
     assert len(to.asked) == 3, "the changes, and the entry twice"
