@@ -3,7 +3,8 @@
 Every reply carries the replica's clock. It was read between sending and receiving, so the replica's clock minus ours
 (the monotonic one, which never steps) is at least (theirs - received), and at most (theirs - sent) and what it has gained
 since: Cristian's method (1989). The operator vouches only for the replicas' own error against true time. Where a replica's clock is wrong by more than that, the bounds that most replicas
-agree on are taken (Marzullo 1984): one wrong clock must not carry all front ends away.
+agree on are taken (Marzullo 1984): one wrong clock must not carry all front ends away. A replica that is away counts as it was seen last, unless all that
+answer contradict that: by so much that they would refuse whatever was stamped by it, and for so long that they are all that there is to go by.
 """
 
 from collections.abc import Collection, Sequence
@@ -16,6 +17,9 @@ DRIFT: Final = 1 / DRIFT_PART
 """How far true time may run ahead of our clock, or behind it, as a share of what our clock has counted since."""
 SETTLE_S: Final = 0.5
 """So long after the first reply, what was measured must do, though no majority of the replicas agrees on it."""
+
+AWAY_S: Final = 10.0
+"""So long a replica gave no answer while others did, before what it showed is given up, if they contradict it."""
 
 
 class _Span(NamedTuple):
@@ -32,18 +36,35 @@ class _Span(NamedTuple):
         return self.least_ns - drift_ns, self.most_ns + drift_ns
 
 
+_NOTHING: Final = (1 << 200, -1 << 200)
+"""The span of a replica that never answered: no time at all."""
+
+
 class ClockBound:
     """Bounds of true time in terms of the front end's clock, in microseconds."""
 
-    def __init__(self, *, replica_error_s: float, front_end_error_s: float | None, replicas: int = 1) -> None:
+    def __init__(
+        self,
+        *,
+        offset_max_s: float,
+        replica_error_s: float,
+        front_end_error_s: float | None,
+        replicas: int = 1,
+    ) -> None:
         self._replicas = replicas
         self._replica_error_ns = _ns(replica_error_s)
+        self._refused_ns = _ns(offset_max_s) + 2 * self._replica_error_ns
+        """A replica refuses what is stamped by a clock that differs from its own by more."""
         self._declared_us = None if front_end_error_s is None else front_end_error_s * 1e6
         self._agreed = _Span(0, 0, 0)
         """What most replicas agree on; nothing before the first reply."""
         self._agreeing = 0
         self._first_s = 0.0
         self._spans: dict[str, _Span] = {}
+        self._silent_s: dict[str, float] = {}
+        """Since when replicas have given no answer, though others did."""
+        self._given_up: set[str] = set()
+        """Those of them whose spans are no longer gone by."""
 
     @property
     def is_known(self) -> bool:
@@ -52,8 +73,8 @@ class ClockBound:
 
     @property
     def is_agreed(self) -> bool:
-        """Whether the bound is declared, or most replicas agree on it."""
-        return self._declared_us is not None or 2 * self._agreeing > self._replicas
+        """Whether the bound is declared, or most replicas agree on it, of those that are not given up."""
+        return self._declared_us is not None or 2 * self._agreeing > self._replicas - len(self._given_up)
 
     def is_settled(self, now: Now) -> bool:
         """Whether the bound may be gone by: declared, or such that one wrong clock cannot have made it, as soon as most
@@ -64,6 +85,12 @@ class ClockBound:
         """These are the replicas from now on: what others showed counts no longer."""
         self._replicas = len(replicas)
         self._spans = {name: span for name, span in self._spans.items() if name in replicas}
+        self._silent_s = {name: since_s for name, since_s in self._silent_s.items() if name in replicas}
+        self._given_up.intersection_update(replicas)
+
+    def miss(self, replica: str, now: Now) -> None:
+        """A replica was asked, and gave no answer that shows its clock."""
+        self._silent_s.setdefault(replica, now.mono_s)
 
     def measure(self, replica: str, theirs_us: int, sent: Now, received: Now) -> None:
         """Take in one reply's clock reading; one that contradicts the same replica's earlier ones starts it afresh.
@@ -82,10 +109,30 @@ class ClockBound:
             if max(kept_least, least) <= min(kept_most, most) + 2 * self._replica_error_ns:
                 least, most = max(kept_least, least), min(kept_most, most)
         self._spans[replica] = _Span(least, most, at_ns)
+        if self._silent_s:
+            self._look_who_is_away(replica, received.mono_s)
         least, most, self._agreeing = _most_agree_on(
             [span.at(at_ns) for span in self._spans.values()], 2 * self._replica_error_ns
         )
         self._agreed = _Span(least, most, at_ns)
+
+    def _look_who_is_away(self, replica: str, now_s: float) -> None:
+        """That one has just answered. Give up what others showed who are away, where it is of no use."""
+        if self._spans.keys() <= self._silent_s.keys():  # Nobody did: it may have been our own network.
+            self._silent_s = dict.fromkeys(self._silent_s, now_s)
+        self._silent_s.pop(replica, None)
+        self._given_up.discard(replica)
+        now_ns = _ns(now_s)
+        here = [span.at(now_ns) for name, span in self._spans.items() if name not in self._silent_s]
+        least, most, agreeing = _most_agree_on(here, 2 * self._replica_error_ns)
+        if agreeing < len(here):
+            return
+        for name, since_s in self._silent_s.items():
+            low, high = self._spans[name].at(now_ns) if name in self._spans else _NOTHING
+            is_useless = low > most + self._refused_ns or high < least - self._refused_ns
+            if is_useless and now_s >= since_s + AWAY_S:
+                self._spans.pop(name, None)
+                self._given_up.add(name)
 
     def upper_us(self, now: Now) -> int:
         """True time is not after this, once it `is_known`."""

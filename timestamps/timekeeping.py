@@ -34,6 +34,7 @@ class Timekeeping:
     ) -> None:
         self._clock: Final = HybridClock(site)
         self._bound: Final = ClockBound(
+            offset_max_s=offset_max_s,
             replica_error_s=replica_error_s,
             front_end_error_s=front_end_error_s,
             replicas=replicas,
@@ -52,6 +53,10 @@ class Timekeeping:
     def measure(self, replica: str, theirs_us: int, sent: Now, received: Now) -> None:
         """Take in the physical clock that one reply shows."""
         self._bound.measure(replica, theirs_us, sent, received)
+
+    def miss(self, replica: str, now: Now) -> None:
+        """A replica was asked, and gave no answer that shows its clock."""
+        self._bound.miss(replica, now)
 
     def witness(self, stored: Timestamp, now: Now) -> None:
         """Note what a replica's store holds. Stamp above it, as far as clocks that are right may differ: whoever stores

@@ -176,6 +176,7 @@ class FrontEnd(TimeNow):
             if begun_s:
                 self._answer_times.note(replica, now.mono_s - min(begun_s))
         else:
+            self._time.miss(replica, now)
             self._forwarded.coordinators.failed(replica, now.mono_s)
             self._source.note(replica, is_well=False)
         for place, token in enumerate(tokens):

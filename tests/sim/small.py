@@ -1,5 +1,5 @@
 """Bounds of front ends and of forwarding that are so small that short worlds meet them: what is known is trimmed and forgotten, logs are cut off and read page by
-page, batches are parted, summaries drop the oldest terms, forwarded requests are forgotten.
+page, batches are parted, summaries drop the oldest terms, forwarded requests are forgotten, replicas that are away given up.
 
 With the bounds of the product a world of some hundred operations meets hardly any of them.
 """
@@ -18,6 +18,7 @@ from quorate.client_sdk.protocol.decisions import (
 )
 from quorate.client_sdk.protocol.operations import observe, own_calls, queue_looks
 from quorate.replica.protocol import at_most_once
+from quorate.timestamps import clock_bound
 
 _BOUNDS: Final[tuple[tuple[Any, dict[str, int]], ...]] = (
     (read_window, {"WINDOW_MIN": 2, "CACHED_MIN": 2, "CELL_ROWS": 2, "ASIDE_MAX": 4}),
@@ -31,6 +32,7 @@ _BOUNDS: Final[tuple[tuple[Any, dict[str, int]], ...]] = (
     (observe, {"CELL_ROWS": 2, "PAGE_OBJECTS": 2, "KEYS_AT_ONCE": 2}),
     (own_calls, {"LOOK_ENTRIES": 1}),
     (at_most_once, {"IDS_MAX": 3, "SENDERS_MAX": 1}),
+    (clock_bound, {"AWAY_S": 0}),
 )
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quorate.timestamps.clock import Now
-from quorate.timestamps.clock_bound import DRIFT, SETTLE_S, ClockBound
+from quorate.timestamps.clock_bound import AWAY_S, DRIFT, SETTLE_S, ClockBound
 
 START_US = 1_700_000_000_000_000
 
@@ -34,7 +34,7 @@ def test_true_time_is_inside_the_bound(
     exchanges: list[tuple[int, int, int, str, float]], rate: float, error_us: int, later_us: int
 ) -> None:
     """The front end's monotonic clock starts anywhere and runs fast or slow, by DRIFT at most. What is waited for has passed."""
-    bound = ClockBound(replica_error_s=error_us / 1e6, front_end_error_s=None)
+    bound = ClockBound(offset_max_s=2.0, replica_error_s=error_us / 1e6, front_end_error_s=None)
     true_us = START_US
 
     def mono(at_us: int) -> Now:
@@ -54,7 +54,7 @@ def test_true_time_is_inside_the_bound(
 
 
 def test_the_bound_is_as_wide_as_the_fastest_round_trip() -> None:
-    bound = ClockBound(replica_error_s=0.0, front_end_error_s=None)
+    bound = ClockBound(offset_max_s=2.0, replica_error_s=0.0, front_end_error_s=None)
     assert not bound.is_known
     bound.measure("r1", START_US + 50_000, now(0), now(100_000))
     bound.measure("r1", START_US + 101_000, now(100_000), now(102_000))
@@ -63,20 +63,20 @@ def test_the_bound_is_as_wide_as_the_fastest_round_trip() -> None:
 
 
 def test_the_bound_widens_with_time_by_the_drift() -> None:
-    bound = ClockBound(replica_error_s=0.0, front_end_error_s=None)
+    bound = ClockBound(offset_max_s=2.0, replica_error_s=0.0, front_end_error_s=None)
     bound.measure("r1", START_US, now(0), now(0))
     ten_s = now(10_000_000)
     assert bound.upper_us(ten_s) - bound.lower_us(ten_s) >= 2 * 10_000_000 * DRIFT
 
 
 def test_a_step_of_the_wall_clock_changes_nothing_that_was_measured() -> None:
-    bound = ClockBound(replica_error_s=0.0, front_end_error_s=None)
+    bound = ClockBound(offset_max_s=2.0, replica_error_s=0.0, front_end_error_s=None)
     bound.measure("r1", START_US, now(0, 0), now(0, 0))
     assert bound.upper_us(now(0, 0)) == bound.upper_us(now(0, 3_600_000_000))
 
 
 def test_readings_that_contradict_the_earlier_ones_start_afresh() -> None:
-    bound = ClockBound(replica_error_s=0.0, front_end_error_s=None)
+    bound = ClockBound(offset_max_s=2.0, replica_error_s=0.0, front_end_error_s=None)
     bound.measure("r1", START_US, now(0), now(0))
     bound.measure("r1", START_US + 60_000_000, now(1_000), now(2_000))
     assert bound.lower_us(now(2_000)) == START_US + 60_000_000
@@ -87,7 +87,7 @@ def test_one_wrong_clock_among_three_is_outvoted_whenever_it_speaks() -> None:
     """One replica is a minute ahead, or behind; the others are right to within what was declared."""
     for wrong_us in (60_000_000, -60_000_000):
         for order in permutations(("r1", "r2", "wrong")):
-            bound = ClockBound(replica_error_s=0.01, front_end_error_s=None)
+            bound = ClockBound(offset_max_s=2.0, replica_error_s=0.01, front_end_error_s=None)
             for moment_us, replica in enumerate(order * 2):
                 error_us = {"r1": 9_000, "r2": -9_000, "wrong": wrong_us}[replica]
                 bound.measure(replica, START_US + moment_us + error_us, now(moment_us), now(moment_us))
@@ -97,7 +97,7 @@ def test_one_wrong_clock_among_three_is_outvoted_whenever_it_speaks() -> None:
 
 
 def test_a_declared_error_needs_no_measuring_and_is_kept_to() -> None:
-    bound = ClockBound(replica_error_s=9.0, front_end_error_s=0.5)
+    bound = ClockBound(offset_max_s=2.0, replica_error_s=9.0, front_end_error_s=0.5)
     assert bound.is_known
     bound.measure("r1", START_US, now(0, 0), now(0, 0))
     assert bound.upper_us(now(0, START_US)) == START_US + 500_000
@@ -105,7 +105,7 @@ def test_a_declared_error_needs_no_measuring_and_is_kept_to() -> None:
 
 
 def test_a_bound_is_settled_once_most_replicas_agree_or_nothing_better_came_in_time() -> None:
-    bound = ClockBound(replica_error_s=0.01, front_end_error_s=None, replicas=3)
+    bound = ClockBound(offset_max_s=2.0, replica_error_s=0.01, front_end_error_s=None, replicas=3)
     assert not bound.is_settled(now(10 * SETTLE_S * 1e6)), "nothing was measured"
     bound.measure("wrong", START_US + 60_000_000, now(0), now(0))
     assert not bound.is_settled(now(0))
@@ -114,11 +114,13 @@ def test_a_bound_is_settled_once_most_replicas_agree_or_nothing_better_came_in_t
     assert bound.is_settled(now(SETTLE_S * 1e6))
     bound.measure("r2", START_US, now(0), now(0))
     assert bound.is_settled(now(0))
-    assert ClockBound(replica_error_s=0.0, front_end_error_s=0.0, replicas=3).is_settled(now(0)), "declared"
+    assert ClockBound(offset_max_s=2.0, replica_error_s=0.0, front_end_error_s=0.0, replicas=3).is_settled(
+        now(0)
+    ), "declared"
 
 
 def test_half_of_the_replicas_are_not_most_of_them() -> None:
-    bound = ClockBound(replica_error_s=0.0, front_end_error_s=None, replicas=4)
+    bound = ClockBound(offset_max_s=2.0, replica_error_s=0.0, front_end_error_s=None, replicas=4)
     for replica, is_agreed in (("r1", False), ("r2", False), ("r3", True)):
         bound.measure(replica, 1_000_000, now(0), now(0))
         assert bound.is_agreed is is_agreed
@@ -130,7 +132,7 @@ def test_the_bound_widens_by_the_drift_however_often_it_is_measured(years_off: i
     counts those by quarters. After ten seconds of that, true time was outside the bound by two milliseconds. Nor does it matter
     what the first clock was that replied."""
     every_us, slow = 50, 1 + DRIFT
-    bound = ClockBound(replica_error_s=0.005, front_end_error_s=None, replicas=3)
+    bound = ClockBound(offset_max_s=2.0, replica_error_s=0.005, front_end_error_s=None, replicas=3)
     sent_us = back_us = 0
 
     def mono(at_us: int) -> Now:
@@ -150,7 +152,7 @@ def test_the_bound_widens_by_the_drift_however_often_it_is_measured(years_off: i
 
 
 def test_of_other_replicas_most_must_agree_and_what_those_of_before_showed_counts_no_longer() -> None:
-    bound = ClockBound(replica_error_s=0.0, front_end_error_s=None, replicas=3)
+    bound = ClockBound(offset_max_s=2.0, replica_error_s=0.0, front_end_error_s=None, replicas=3)
     bound.measure("r1", START_US, now(0), now(100))
     bound.measure("r2", START_US, now(0), now(100))
     assert bound.is_agreed
@@ -159,3 +161,88 @@ def test_of_other_replicas_most_must_agree_and_what_those_of_before_showed_count
     assert not bound.is_agreed
     bound.measure("r4", START_US + 200, now(200), now(300))
     assert bound.is_agreed
+
+
+AHEAD_US = 60_000_000
+
+
+def all_ahead(replicas: int = 3) -> ClockBound:
+    """All clocks were a minute ahead when they were seen, at the moment 0."""
+    bound = ClockBound(offset_max_s=2.0, replica_error_s=0.0, front_end_error_s=None, replicas=replicas)
+    for number in range(1, replicas + 1):
+        bound.measure(f"r{number}", START_US + AHEAD_US, now(0), now(0))
+    return bound
+
+
+def see(bound: ClockBound, at_s: float, off_s: float = 0.0, silent: str = "r2 r3", well: str = "r1") -> float:
+    """How far off the bound is, in seconds, after these gave no answer and those did, whose clocks are off by so much."""
+    here = now(at_s * 1e6)
+    for name in silent.split():
+        bound.miss(name, here)
+    for name in well.split():
+        bound.measure(name, START_US + int((at_s + off_s) * 1e6), here, here)
+    return (bound.upper_us(here) - START_US) / 1e6 - at_s
+
+
+def test_what_replicas_showed_that_are_away_is_given_up_once_all_that_answer_would_refuse_it() -> None:
+    bound = all_ahead()
+    assert see(bound, 1.0) > 59.0, "most of the replicas said so"
+    assert see(bound, AWAY_S + 0.9) > 59.0
+    assert bound.is_agreed
+    assert abs(see(bound, AWAY_S + 1.0)) < 0.1
+    assert bound.is_agreed, "there is nobody else to go by"
+    assert see(bound, 20.0, 60.0, silent="", well="r2") < 61.0, "it counts as it is seen now"
+    assert not bound.is_agreed, "two that contradict each other"
+    assert abs(see(bound, 21.0, silent="", well="r1 r3")) < 0.1
+
+
+def test_what_they_showed_stays_while_those_that_answer_would_take_what_is_stamped_by_it() -> None:
+    bound = all_ahead()
+    for second in range(100):
+        see(bound, 1.0 + second, 58.1)
+    assert see(bound, 101.0, 58.1) > 59.9
+    assert see(bound, 102.0, 57.9) < 58.0
+
+
+def test_what_they_showed_stays_while_those_that_answer_contradict_each_other() -> None:
+    bound = all_ahead(replicas=5)
+    for second in range(100):
+        see(bound, 1.0 + second, 30.0, silent="", well="r2")
+        assert see(bound, 1.0 + second, silent="r3 r4 r5", well="r1") > 59.0, second
+
+
+def test_it_counts_from_when_others_answer_and_anew_after_nobody_did() -> None:
+    bound = all_ahead()
+    see(bound, 1.0, silent="r1 r2 r3", well="")
+    assert see(bound, 100.0) > 59.0, "it may have been our own network"
+    assert see(bound, 99.0 + AWAY_S) > 59.0
+    see(bound, 100.0 + AWAY_S, silent="r1 r2 r3", well="")
+    assert see(bound, 200.0) > 59.0
+    assert abs(see(bound, 200.0 + AWAY_S)) < 0.1
+
+
+def test_who_is_not_asked_is_not_away_and_who_answers_in_between_is_not_either() -> None:
+    bound = all_ahead()
+    for second in range(100):
+        assert see(bound, 1.0 + second, silent="") > 59.0
+    bound = all_ahead()
+    for second in range(100):
+        assert see(bound, 1.0 + second) > 59.0
+        see(bound, 1.5 + second, 60.0, silent="", well="r2 r3" if second % 5 == 0 else "")
+
+
+def test_who_was_never_seen_does_not_count_for_ever() -> None:
+    bound = ClockBound(offset_max_s=2.0, replica_error_s=0.0, front_end_error_s=None, replicas=3)
+    see(bound, 1.0)
+    assert not bound.is_agreed
+    see(bound, 1.0 + AWAY_S)
+    assert bound.is_agreed
+
+
+def test_members_that_left_are_not_missed() -> None:
+    bound = all_ahead()
+    see(bound, 1.0)
+    see(bound, 1.0 + AWAY_S)
+    bound.follow(("r1", "r4", "r5"))
+    see(bound, 2.0 + AWAY_S, silent="")
+    assert not bound.is_agreed
