@@ -204,6 +204,7 @@ EVENTS: Final[Mapping[str, str]] = {
     "recovered entries in force": "It turned out to be part of the log.",
     "void entries stamped anew": "It turned out not to be; it was sent again with a new timestamp.",
     "fates unknown": "Not even the decision could tell yet.",
+    "begun again since clocks were wrong": "Replicas refused a timestamp that was given while clocks were wrong; another one was given.",
     "stamped anew": "All replicas fenced an entry; it was sent again with a new timestamp.",
     "keys agreed in two rounds": "Replicas held different entries under a key, or too few answered soon: another round agreed.",
     "keys contended": "Another front end had a higher ballot for the same idempotency key.",

@@ -15,11 +15,11 @@ from msgspec.structs import replace
 from quorate.adts.log import Entry, Value
 from quorate.api_specs.cluster import ClockSettings, ClusterDocument, ReplicaInfo, checked
 from quorate.api_specs.messages import Append, Batch
-from quorate.client_sdk.protocol.core.values import Read, Write
+from quorate.client_sdk.protocol.core.values import Failed, Operation, Outcome, Read, Write
 from quorate.simulation.history import Call
 from quorate.simulation.judging.checkers import check_drained, check_object
-from quorate.simulation.run import run
-from quorate.simulation.scenarios.faults import Faults
+from quorate.simulation.run import judge, run
+from quorate.simulation.scenarios.faults import NO_FAULTS, Faults
 from quorate.simulation.scenarios.scenario import BLIND, Scenario, keeps_order, rule, scenario
 from quorate.simulation.violation import Violation
 from quorate.simulation.world.clocks import WALL_US_START
@@ -115,6 +115,57 @@ def test_after_clocks_leapt_nothing_is_lost_nor_blocked(leap_s: int, is_quorum: 
         what = with_clocks(seed, ClockSettings(0.0), faults, is_quorum=is_quorum)
         assert what.is_exact == is_quorum
         run(what)
+
+
+class SetRight(World):
+    """Whose replicas' clocks are a minute off, and are set right one after the other. `failed`: the calls that failed, with the outcome."""
+
+    def __init__(self, what: Scenario, off_us: int) -> None:
+        super().__init__(what)
+        self.failed: list[tuple[str, Failed]] = []
+        finish = self.history.finish
+
+        def noted(operation: Operation, calls: list[Call], outcome: Outcome) -> None:
+            if isinstance(outcome, Failed):
+                self.failed.append((type(operation).__name__, outcome))
+            finish(operation, calls, outcome)
+
+        self.history.finish = noted  # type: ignore[method-assign]
+        for number, node in enumerate(self.replicas.values()):
+            node.leap(off_us)
+            self.later(1_000_000 + 300_000 * number, node.leap, 0)
+
+
+@pytest.mark.parametrize("off_us", [60_000_000, -60_000_000], ids=["ahead", "behind"])
+def test_calls_go_on_while_clocks_are_set_right_one_after_the_other(off_us: int) -> None:
+    """Front ends learn from the very replies that refuse a stamp of theirs, and give another one; what some replicas have stored already, others take once
+    they hear of it. What may be done and may not is left: an entry that some store, and others find behind, and a forwarded request that a coordinator
+    finds far from its clock."""
+    failed, done, begun_again = list[tuple[str, Failed]](), 0, 0
+    for seed in range(1, 7):
+        what = with_clocks(seed, ClockSettings(0.003), replace(NO_FAULTS, leaps=1, leap_us_max=1))
+        what = replace(
+            what,
+            processes=2,
+            operations=60,
+            think_us=50_000,
+            deadline_s=4.0,
+            is_routed=bool(seed % 2),
+            keyed=0.0,
+        )
+        world = SetRight(replace(what, document=checked(replace(what.document, choices=()))), off_us)
+        world.run()
+        judge(world)
+        failed += world.failed
+        done += sum(world.history.outcomes.values())
+        begun_again += world.counters.get("begun again since clocks were wrong", 0)
+    assert done > 1_500
+    assert begun_again > 3
+    assert len(failed) <= 3
+    for name, outcome in failed:
+        assert not outcome.definite, outcome
+        is_behind = name in ("Enqueue", "Write") and "behind this replica's clock" in outcome.detail
+        assert is_behind or "was asked to decide" in outcome.detail, outcome
 
 
 @pytest.mark.parametrize("name", ["register/mine", "register/theirs"])

@@ -7,7 +7,7 @@ A task's generator yields the monotonic time until which it waits, and is resume
 from collections import Counter
 from collections.abc import Callable, Generator, Hashable, Iterable, Mapping
 from types import MappingProxyType
-from typing import Any, Final, Literal, Protocol
+from typing import Any, Final, Literal, Protocol, TypeGuard
 
 from msgspec import Struct
 
@@ -42,7 +42,8 @@ Steps = Generator[float, Event, Any]
 class Expired(Exception):
     """No quorum: the deadline passed, or (`is_refused`) all replicas answered and too few agreed.
 
-    `answered` are the replicas that did answer the last round; `limit` is the bound that some of those that refused have met;
+    `answered` are the replicas that did answer the last round; `limit` is the bound that some of those that refused have met, `is_by_clock`: some found
+    what was asked too far from their clock;
     `reached` may have acted upon a request of that round, or may still.
     """
 
@@ -53,6 +54,7 @@ class Expired(Exception):
         *,
         is_refused: bool = False,
         limit: Limit | None = None,
+        is_by_clock: bool = False,
         reached: Iterable[str] = (),
     ) -> None:
         super().__init__(detail)
@@ -60,6 +62,7 @@ class Expired(Exception):
         self.answered = frozenset(answered)
         self.is_refused = is_refused
         self.limit: Final = limit
+        self.is_by_clock: Final = is_by_clock
         self.reached = frozenset(reached)
 
     def outcome(self, is_unknown: bool) -> Failed:
@@ -105,6 +108,11 @@ def limit_of(answer: object) -> Limit | None:
         case Unanswered():
             return answer.limit
     return None
+
+
+def is_by_clock(answer: object) -> TypeGuard[Refused]:
+    """Whether a replica refused since one clock, its own or the sender's, must be wrong."""
+    return isinstance(answer, Refused) and answer.reason in ("clock-ahead", "clock-behind")
 
 
 BEHIND_S: Final = 0.02
@@ -201,8 +209,12 @@ class Gathering:
         self.troubles: dict[str, str] = {}
         self.limit: Limit | None = None
         """The bound that a replica refused for, if one did."""
+        self.is_by_clock = False
+        """Whether a replica refused for its clock."""
         self._full: set[str] = set()
-        """The replicas that did."""
+        """The replicas that refused for a bound"""
+        self._ahead: set[str] = set()
+        """and those that found it too far ahead: they may take it later."""
         self._resent: set[str] = set()
         """Those that were asked again because they said nothing."""
         self._at_large = Counter[str]()
@@ -289,14 +301,21 @@ class Gathering:
                 self._pending[event.replica] = (self._task.now.mono_s + wait_s, delay_s)
             return True
         del self._pending[event.replica], self._tokens[event.replica]
-        if (limit := limit_of(event.answer)) is not None:
-            self.limit = limit
-            self._full.add(event.replica)
+        self._note_why(event)
         if isinstance(event.answer, Refused | Unanswered):
             self.troubles[event.replica] = event.answer.detail
         elif not isinstance(event.answer, ForwardedReply):  # Tokens of forwarded requests are of no round.
             self.replies[event.replica] = event.answer
         return True
+
+    def _note_why(self, event: Answered) -> None:
+        if (limit := limit_of(event.answer)) is not None:
+            self.limit = limit
+            self._full.add(event.replica)
+        if is_by_clock(event.answer):
+            self.is_by_clock = True
+            if event.answer.reason == "clock-ahead":
+                self._ahead.add(event.replica)
 
     def _until_again_s(self, event: Answered, delay_s: float) -> float:
         """How long to wait before a replica that gave no useful answer is asked again: one in another configuration soon, and then for longer and
@@ -327,12 +346,13 @@ class Gathering:
         while not self._has(is_enough):
             if self._task.is_late:
                 raise Expired(self.explain(), self.replies, reached=self.reached)
-            if not self._pending and not self._wait_for_room():
+            if not self._pending and not self._ask_refusing_again():
                 raise Expired(
                     self.explain(),
                     self.replies,
                     is_refused=True,
                     limit=self.limit,
+                    is_by_clock=self.is_by_clock,
                     reached=self.reached,
                 )
             if self._task.now.mono_s >= until_s:
@@ -353,16 +373,18 @@ class Gathering:
             raise Reconfigured
         return is_enough()
 
-    def _wait_for_room(self) -> bool:
-        """Where some may have stored what others have no room for, it cannot be taken back: ask these again. Whether any is."""
-        if self._kind != Append.__name__ or not any(
+    def _ask_refusing_again(self) -> bool:
+        """Where some have stored an entry that others have no room for, it cannot be taken back; and what some took that others find too far ahead, these
+        take once they hear that it is stored. Ask these again. Whether any is. (What is too far behind is not: it would come before what is complete.)"""
+        is_stored = self._kind == Append.__name__ and any(
             isinstance(each, Appended) for each in self.replies.values()
-        ):
-            return False
-        for replica in sorted(self._full):
+        )
+        again = self._full if is_stored else set()
+        for replica in sorted(again | (self._ahead if self.replies else set())):
             delay_s = self._task.resend_s(replica)
             self._pending[replica] = self._task.now.mono_s + delay_s, delay_s
         self._full.clear()
+        self._ahead.clear()
         return bool(self._pending)
 
     def explain(self, refusals: Mapping[str, str] = MappingProxyType({})) -> str:

@@ -10,7 +10,7 @@ from ....api_specs.messages import Refused
 from ....api_specs.tokens import TAG_CHARS
 from ....timestamps.clock import Now
 from ....timestamps.timekeeping import Timekeeping
-from ....timestamps.timestamp import Timestamp
+from ....timestamps.timestamp import Timestamp, wall_us
 
 
 class TimeNow:
@@ -63,6 +63,10 @@ class TimeNow:
         """Whether what was stamped at that moment is behind the replica's clock because it waited since: neither clock need be wrong."""
         behind_s = -refused.clock_offset_us / 1e6 - (self._now.mono_s - since_s)
         return refused.reason == "clock-behind" and behind_s <= self.document.clock.offset_max_s
+
+    def is_far_behind(self, stamp: Timestamp) -> bool:
+        """Whether it is so far behind the time that is known now that replicas may refuse it for that."""
+        return self.latest_us() - wall_us(stamp) > self.document.clock.offset_max_s * 1e6 / 2
 
     def passed_s(self, stamp: Timestamp) -> float:
         """The monotonic time from which true time is certainly after the stamp (commit wait)."""

@@ -150,11 +150,20 @@ class Proposer:
                 self._forwarding.meet(task.now.mono_s)
                 yield from self._back_off(task)
             except Expired as expired:
-                self._term = None
-                for asked in batch:
-                    self._finish(asked, CommandResult(failed=expired.outcome(is_unknown=asked.is_in_doubt)))
+                yield from self._end_or_begin_anew(task, batch, expired)
         # They hold the values that were decided, and this proposer: neither would be freed for long.
         self._round, self._batch = None, []
+
+    def _end_or_begin_anew(self, task: Task, batch: list[PendingCommand], expired: Expired) -> DecideSteps:
+        """The round came to nothing. Where replicas refused a term that was stamped while clocks were wrong, and time is known better by now, another
+        term takes its place, as after one that was lost."""
+        refused, self._term = ZERO if self._term is None else self._term.stamp, None
+        if expired.is_refused and expired.is_by_clock and self._machine.stamp_for(self._cache) < refused:
+            self._machine.count("begun again since clocks were wrong")
+            yield from self._back_off(task)
+            return
+        for asked in batch:
+            self._finish(asked, CommandResult(failed=expired.outcome(is_unknown=asked.is_in_doubt)))
 
     @property
     def _purpose(self) -> Purpose:

@@ -1,6 +1,6 @@
 """Blind operations: their response does not depend on the state, so they read nothing first (DESIGN, "Blind"). Pure."""
 
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cache
 from typing import Final, Literal
@@ -17,7 +17,7 @@ from ....api_specs.messages import Append, Appended, Reply
 from ....api_specs.values import comparable, payload_bytes
 from ....quorums.choices.choice import QuorumChoice
 from ....quorums.systems.tally import Quorum, VoteCount
-from ....timestamps.timestamp import Timestamp
+from ....timestamps.timestamp import ZERO, Timestamp
 from ..core.rounds import Event, Expired, Gathering, Reconfigured, Task
 from ..core.values import AT_ONCE, Done, Failed, Spans, Write
 from ..decisions.idempotency import KEY_REUSED, KEY_TOO_OLD, NO_ROOM_YET, decision_id, digest
@@ -27,6 +27,7 @@ from .context import (
     OperationFailed,
     OutcomeSteps,
     decide,
+    is_better_known,
     look_for_what_is_ahead,
     pause,
     read_clocks,
@@ -141,7 +142,7 @@ class Blind:
         else:
             self._task.begin_anew()
 
-    def run(self, values: Iterable[Value | None], done_as: str) -> OutcomeSteps:
+    def run(self, values: Sequence[Value | None], done_as: str) -> OutcomeSteps:
         """Store one entry per value, in order."""
         return self._ended(self._begin(values), done_as)
 
@@ -196,9 +197,21 @@ class Blind:
             self._stored[t], self._fenced[t] = before._stored.get(t, NOBODY), before._fenced.get(t, NOBODY)
         return self._ended(self._settle(attempts), done_as)
 
-    def _begin(self, values: Iterable[Value | None]) -> Generator[float, Event, list[Attempt]]:
-        yield from self.learn_order()
-        reserved = yield from self._reserve(self.entries(values, is_keyed=bool(self._key)))
+    def _begin(self, values: Sequence[Value | None]) -> Generator[float, Event, list[Attempt]]:
+        """Begin anew where all replicas refused a stamp that was given while clocks were wrong: nothing was stored."""
+        while True:
+            yield from self.learn_order()
+            entries = self.entries(values, is_keyed=bool(self._key))
+            try:
+                return (yield from self._begin_with(entries))
+            except Expired as expired:
+                latest = max([entry.t for entry in entries], default=ZERO)
+                if self.is_sent or not is_better_known(expired, latest, self._cache, self._machine):
+                    raise
+                self._machine.count("begun again since clocks were wrong")
+
+    def _begin_with(self, entries: list[Entry]) -> Generator[float, Event, list[Attempt]]:
+        reserved = yield from self._reserve(entries)
         attempts = [Attempt(entry, self._key, is_recovered=bool(self._key)) for entry in reserved]
         if self._may_be_old:
             yield from self._settle_old(attempts)
@@ -218,7 +231,7 @@ class Blind:
         self._machine.count("recovered entries in force")
         attempt.is_done = True
 
-    def kept(self, values: Iterable[Value | None], done_as: str) -> OutcomeSteps:
+    def kept(self, values: Sequence[Value | None], done_as: str) -> OutcomeSteps:
         """As `run`, where nobody waits for what is stored to be in its place."""
         return self._ended(self._begin(values), done_as, is_ordered=False)
 

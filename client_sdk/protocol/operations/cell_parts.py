@@ -16,7 +16,7 @@ from ..core.rounds import Expired, Task
 from ..core.values import Done, Invoke, Operation, Outcome, Read, Write
 from . import observe, own_calls
 from .blind import NOBODY, Blind, done_as, is_stuck
-from .context import Machine, OutcomeSteps, tell_complete, wait_until_passed
+from .context import Machine, OutcomeSteps, is_better_known, tell_complete, wait_until_passed
 from .shared_round import Alone, Part
 
 
@@ -80,6 +80,7 @@ class StoredPart:
     def __init__(self, operation: Operation, value: Value | None, done: Done, machine: Machine) -> None:
         self.operation: Final = operation
         self.refusals: Final[dict[str, Refused]] = {}
+        self._value: Final = value
         self._done: Final = done
         self._runs_log: Final = (
             value is not None and isinstance(operation, Invoke) and own_calls.is_to_run_log(value, machine)
@@ -125,9 +126,13 @@ class StoredPart:
         return Alone(self._again)
 
     def failed(self, expired: Expired, *, is_at_large: bool) -> Outcome | Alone:
-        """See Part. Where some store it and others have no room, these are asked again."""
-        if self._stored and expired.limit is not None:
+        """See Part. Where some store it, and others have no room or find it too far ahead, these are asked again."""
+        reasons = {each.reason for each in self.refusals.values()}
+        if self._stored and (expired.limit is not None or reasons == {"clock-ahead"}):
             return Alone(self._again)
+        if not is_at_large and is_better_known(expired, self._entry.t, self._cache, self._machine):
+            self._machine.count("begun again since clocks were wrong")
+            return Alone(self._anew)
         return expired.outcome(is_unknown=is_at_large)
 
     def _stored_by_quorum(self, now_s: float) -> Outcome | Alone:
@@ -149,6 +154,10 @@ class StoredPart:
     def _again(self, task: Task) -> OutcomeSteps:
         blind = Blind(self.operation.object, task, self._machine)
         return self._ended(blind.again(self._entry, self._done.event_class))
+
+    def _anew(self, task: Task) -> OutcomeSteps:
+        blind = Blind(self.operation.object, task, self._machine)
+        return self._ended(blind.run((self._value,), self._done.event_class))
 
     def _go_on(self, task: Task) -> OutcomeSteps:
         blind = Blind(self.operation.object, task, self._machine)

@@ -104,6 +104,9 @@ class Machine(Protocol):
     def is_time_known(self) -> bool:
         """Whether this front end's clock has a bound that one wrong replica cannot have made."""
 
+    def is_far_behind(self, stamp: Timestamp) -> bool:
+        """Whether it is so far behind the time that is known now that replicas may refuse it for that."""
+
     def passed_s(self, stamp: Timestamp) -> float:
         """The monotonic time from which true time is certainly after the stamp (commit wait)."""
 
@@ -196,6 +199,14 @@ def looking(name: str, task: Task, machine: Machine) -> Gathering:
     """A round that asks for what is accepted of the object, and promises nothing."""
     known = machine.cache_of(name).ballot
     return Gathering(task, lambda _: Collect(name, known=known), machine.choice_of(name).votes)
+
+
+def is_better_known(expired: Expired, refused: Timestamp, cache: LogCache, machine: Machine) -> bool:
+    """Whether the round came to nothing since replicas found that stamp too far from their clocks, and their answers have shown since that it was: what is
+    stamped now is another time. So it is where clocks that were wrong have just been set right."""
+    if not (expired.is_refused and expired.is_by_clock):
+        return False
+    return machine.stamp_for(cache) < refused or machine.is_far_behind(refused)
 
 
 def pause(task: Task, until_s: float) -> Generator[float, Event, None]:

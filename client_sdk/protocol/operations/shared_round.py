@@ -11,7 +11,7 @@ from typing import Final, Protocol
 from msgspec import Struct
 
 from ....api_specs.messages import Refused, Reply, Request
-from ..core.rounds import Expired, Gathering, Reconfigured, Steps, Task, limit_of
+from ..core.rounds import Expired, Gathering, Reconfigured, Steps, Task, is_by_clock, limit_of
 from ..core.values import Operation, Outcome
 from .blind import HEDGE_S
 from .context import OutcomeSteps
@@ -155,6 +155,7 @@ class SideBySide:
                     answered,
                     is_refused=expired.is_refused,
                     limit=next(filter(None, limits), expired.limit),
+                    is_by_clock=expired.is_by_clock or any(map(is_by_clock, refusals.values())),
                 )
             is_at_large = round_.at_large > len(refusals)
             self._end(part, numbers, part.failed(own, is_at_large=is_at_large))

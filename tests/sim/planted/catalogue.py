@@ -51,6 +51,7 @@ from tests.sim.planted.worlds import (
     IN_REPLICAS,
     KEYED_QUEUE,
     LEAPING_KEYS,
+    LEAPING_QUEUE,
     MOVING,
     PRIMARY,
     QUEUE,
@@ -313,6 +314,14 @@ PLANTS: Final = (
         "floor-taken-for-the-end",
         fronts.take_a_floor_for_the_end,
         regressions.live_key_under_the_floor_of_a_burial,
+    ),
+    Plant(
+        "stamped-anew-though-stored",
+        fronts.begin_anew_though_stored,
+        ("taken twice",),
+        10,
+        LEAPING_QUEUE,
+        first=105,
     ),
     Plant("clock-bound-ignored", clocks.clock_without_bound, ("linearizable",), 30, SKEWED),
     Plant(

@@ -1,6 +1,6 @@
 """Mistakes of the front end outside decisions: blind operations, observations, clocks, and what it counts."""
 
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
@@ -13,7 +13,7 @@ from quorate.adts.types import queue
 from quorate.api_specs.messages import Collect, Reply
 from quorate.client_sdk.protocol import front_end as machine
 from quorate.client_sdk.protocol.core.log_cache import LogCache
-from quorate.client_sdk.protocol.core.rounds import Event, Task
+from quorate.client_sdk.protocol.core.rounds import Event, Expired, Task
 from quorate.client_sdk.protocol.core.time_now import TimeNow
 from quorate.client_sdk.protocol.core.values import Done, Items, Peek, Read
 from quorate.client_sdk.protocol.decisions import transitions
@@ -41,6 +41,22 @@ def stamp_anew_when_fenced() -> Planting:
         yield from ()
 
     return patched(Blind, _recover=recover)
+
+
+def begin_anew_though_stored() -> Planting:
+    """An entry that some replica stores is given another timestamp where others refused it for its time."""
+
+    def begin(self: Blind, values: Sequence[Any]) -> Generator[float, Event, Any]:
+        while True:
+            yield from self.learn_order()
+            entries = self.entries(values, is_keyed=bool(self._key))
+            try:
+                return (yield from self._begin_with(entries))
+            except Expired as expired:
+                if not blind.is_better_known(expired, entries[-1].t, self._cache, self._machine):
+                    raise
+
+    return patched(Blind, _begin=begin)
 
 
 def forget_the_recovery() -> Planting:

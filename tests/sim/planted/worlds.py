@@ -59,6 +59,19 @@ LEAPING_KEYS: Final = replace(
     fields={**KEYED_QUEUE.fields, **only(Enq=3, Deq=5), "is_exact": False},
 )
 """Replicas' clocks leap by up to 300 days, and repeats of dequeues under keys come after it."""
+LEAPING_QUEUE: Final = replace(
+    ROUGH_QUEUE,
+    clock=ClockSettings(),
+    faults=GOOD_CLOCKS | {"leaps": 4, "leap_us_max": 60_000_000, "loss": 0.1},
+    fields={
+        **ROUGH_QUEUE.fields,
+        **only(Enq=5, Deq=2),
+        "operations": 40,
+        "think_us": 5_000,
+        "is_exact": False,
+    },
+)
+"""Replicas' clocks leap one by one: what some store, others refuse for their clocks."""
 TWINS: Final = replace(
     KEYED_QUEUE, fields={**KEYED_QUEUE.fields, "doubled": 0.9, "fronts": 5, **only(Enq=4, Deq=2)}
 )

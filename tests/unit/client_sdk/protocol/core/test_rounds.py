@@ -1,6 +1,7 @@
 """Gathering replies: each replica is asked until it answers, with growing waits, and no wait outlives the deadline."""
 
 from collections.abc import Callable, Generator
+from typing import Final
 
 import pytest
 
@@ -157,11 +158,40 @@ def test_no_wait_outlives_the_deadline() -> None:
 def test_a_round_that_all_answered_without_enough_ends_at_once() -> None:
     round_ = Round(two)
     round_.answer("r1", OK)
-    round_.answer("r2", Refused("clock-ahead", "set the clock"))
+    round_.answer("r2", Refused("clock-behind", "set the clock"))
     with pytest.raises(Expired) as caught:
         round_.answer("r3", Unanswered("other cluster", refused=True))
     assert caught.value.is_refused
+    assert caught.value.is_by_clock
     assert "set the clock" in caught.value.detail
+
+
+AHEAD: Final = Refused("clock-ahead", "60 s ahead")
+
+
+def test_what_some_took_and_others_find_too_far_ahead_these_are_asked_again_until_they_hear_of_it() -> None:
+    round_ = Round(two)
+    round_.answer("r1", OK)
+    round_.answer("r2", AHEAD)
+    round_.answer("r3", Refused("clock-behind", "3 s behind"))
+    for number in range(1, 4):
+        round_.sleep_until(number * RESEND_S_FIRST)
+        assert [to for to, _ in round_.post.sent[2 + number :]] == ["r2"], "what is behind is not"
+        round_.answer("r2", AHEAD)
+    round_.sleep_until(4 * RESEND_S_FIRST)
+    round_.answer("r2", OK)
+    assert round_.result is True
+
+
+def test_what_all_find_too_far_ahead_is_refused_at_once() -> None:
+    round_ = Round(two)
+    round_.answer("r1", AHEAD)
+    round_.answer("r2", AHEAD)
+    with pytest.raises(Expired) as caught:
+        round_.answer("r3", AHEAD)
+    assert caught.value.is_refused
+    assert caught.value.is_by_clock
+    assert round_.gathering.at_large == 0
 
 
 def test_replicas_that_refuse_are_not_said_to_be_silent() -> None:
