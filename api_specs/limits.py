@@ -34,6 +34,9 @@ DELAY_S_MAX: Final = 366 * 86400.0
 """How far ahead an item may be due, or expire."""
 STATE_BYTES_MAX: Final = 256 * 1024
 """The state of an object of a type of one's own: every change carries all of it."""
+WAITING_BYTES_MAX: Final = 256 * 1024
+"""Calls of one object of such a type that a replica stores before they run, with ENTRY_BYTES for each; less, where those of all replicas could make
+a state that is larger than a value may be. Further ones are refused until a decision has run some."""
 SUMMARY_BYTES_MAX: Final = 2 * 1024 * 1024
 """What a decided state weighs besides its payloads, when it remembers, adopts and lends as much as it may: a message of the replica
 protocol has room for it beside a body."""
@@ -171,6 +174,16 @@ class Limits(Struct, frozen=True, forbid_unknown_fields=True):
                 "or a summary cannot be sent that adopts as much as it may"
             )
         return None
+
+    @property
+    def state_bytes_max(self) -> int:
+        """The largest state of an object of one's own type for which calls are stored before they run."""
+        return min(STATE_BYTES_MAX, self.value_bytes_max // 2)
+
+    def waiting_bytes_max(self, replicas: int) -> int:
+        """Calls of one object that are stored at each of so many replicas and have not run, with ENTRY_BYTES for each call. Each replica may hold
+        others: all of them together must not make a state of `state_bytes_max` larger than a value may be."""
+        return min(WAITING_BYTES_MAX, (self.value_bytes_max - self.state_bytes_max) // replicas)
 
     @property
     def repeats_s(self) -> float:

@@ -1,4 +1,5 @@
-"""How much a replica takes in: objects, entries of one log, bytes of its disk; and what it refuses where a bound is met. Pure.
+"""How much a replica takes in: objects, entries of one log, bytes of its disk, calls that wait to be run; and what it refuses where a bound is
+met. Pure.
 
 Owns the rule: only what makes something new is refused, an object, an entry or a larger value. Other decisions on objects that it has,
 their marks and deletions go on, for they are what makes room again. Must not know how use is counted (`quorate.replica.store.usage`).
@@ -11,7 +12,8 @@ from typing import Final, Protocol
 from msgspec import Struct
 
 from ...adts.log import Summary
-from ...api_specs.limits import CAPACITY_ALARM, Capacity
+from ...adts.types.catalogue import adt_of
+from ...api_specs.limits import CAPACITY_ALARM, ENTRY_BYTES, Capacity
 from ...api_specs.messages import (
     Accept,
     Append,
@@ -24,9 +26,11 @@ from ...api_specs.messages import (
     Row,
     Scan,
 )
+from ...api_specs.values import payload_bytes, text_bytes
 from ...gc.collection import ended_at
 from ...timestamps.timestamp import ZERO, Timestamp
 from .log import ObjectState
+from .refusals import Bounds
 
 DECIDED_PERCENT: Final = 10
 """So far beyond the bounds go decisions that make a value larger, and those on objects that the replica lacks, for others may hold their
@@ -60,6 +64,9 @@ class Holds(Protocol):
 
     def length(self, name: str) -> int:
         """Rows of the object's log."""
+
+    def above(self, name: str, after: Timestamp) -> tuple[int, int]:
+        """How many rows of the object lie above `after`, and the bytes of their payloads together."""
 
     def newest(self, name: str, after: Timestamp, limit: int) -> list[Row]:
         """The newest rows above `after`, at most `limit`."""
@@ -171,6 +178,34 @@ def _refused_append(request: Append, store: Holds, capacity: Capacity) -> Refuse
         )
     # A repeat of what is held gets its answer.
     return None if problem is None or store.stored(request.object, list(entries)) == entries else problem
+
+
+def refused_call(request: Request, store: Holds, bounds: Bounds) -> Refused | None:
+    """Why the replica does not store a call of one's own type; None where it may, or where the request is none, or writes back what others hold.
+
+    Stored calls run before anybody is answered, and one that makes the state larger than a value may be stops the object. Where no decision finds
+    its quorums nothing runs them, so no more are stored than make that impossible. It holds at each replica by what that one knows: between
+    a state that some replica knew and any later one, no replica has taken in more than `waiting_bytes_max`.
+    """
+    if not isinstance(request, Append) or request.attempt == "repair":
+        return None
+    if adt_of(request.object) not in bounds.own_types:
+        return None
+    state = store.state(request.object) or ObjectState(request.object)
+    here, size = store.above(request.object, state.horizon)
+    waiting = size + ENTRY_BYTES * here
+    state_bytes = text_bytes(state.summary.value or "")
+    new = payload_bytes(request.entries) + ENTRY_BYTES * len(request.entries)
+    if waiting + new <= bounds.waiting_bytes_max and state_bytes <= bounds.state_bytes_max:
+        return None
+    entries = [entry.t for entry in request.entries]
+    if store.stored(request.object, entries) == set(entries):
+        return None  # A repeat of what is held gets its answer.
+    return Refused(
+        "log-full",
+        f"calls of {request.object} that have not run take {waiting} bytes at this replica, of {bounds.waiting_bytes_max} at most, and its state "
+        f"{state_bytes}, of {bounds.state_bytes_max}: the next decision that finds its quorums runs them",
+    )
 
 
 def _refused_object(name: str, use: Use, objects_max: int) -> Refused | None:

@@ -12,14 +12,15 @@ from ...adts.log import Entry, Summary
 from ...adts.times import Times
 from ...adts.types.catalogue import SPECIFICATIONS, adt_of, is_object_name
 from ...api_specs.cluster import ClusterDocument
-from ...api_specs.limits import DELAY_S_MAX
+from ...api_specs.limits import DEFAULTS, DELAY_S_MAX, Limits
 from ...api_specs.messages import Accept, Append, Collect, Commit, Refused, Reserve
 from ...timestamps.ballot import Ballot, term_of
 from ...timestamps.timestamp import ZERO, Timestamp, wall_us
 
 
 class Bounds:
-    """How far timestamps may be from the replica's clock, how large a page may get, and the data types that are kept."""
+    """How far timestamps may be from the replica's clock, how large a page may get, the data types that are kept, and how many calls of one's own
+    types may wait to be run."""
 
     def __init__(
         self,
@@ -29,8 +30,13 @@ class Bounds:
         page_entries_max: int,
         page_bytes_max: int,
         types: Collection[str] = SPECIFICATIONS.keys(),
+        limits: Limits = DEFAULTS,
+        replicas: int = 1,
     ) -> None:
         self.types: Final = frozenset(types)
+        self.own_types: Final = self.types - SPECIFICATIONS.keys()
+        self.state_bytes_max: Final = limits.state_bytes_max
+        self.waiting_bytes_max: Final = limits.waiting_bytes_max(replicas)
         self.offset_max_us: Final = int(offset_max_s * 1e6)
         self.times_ahead_max_us: Final = int(DELAY_S_MAX * 1e6) + self.offset_max_us
         self.repeats_us: Final = int(repeats_s * 1e6)
@@ -47,6 +53,8 @@ class Bounds:
             page_entries_max=limits.page_entries_max,
             page_bytes_max=limits.page_bytes_max,
             types=document.specifications,
+            limits=limits,
+            replicas=len(document.votes),
         )
 
 

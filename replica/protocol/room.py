@@ -9,7 +9,7 @@ from typing import Protocol
 from ...api_specs.limits import Capacity
 from ...api_specs.messages import Request
 from .acceptor import Handled, handle, without_room
-from .capacity import Holds, refused
+from .capacity import Holds, refused, refused_call
 from .log import Log
 from .refusals import Bounds
 
@@ -22,7 +22,8 @@ def handle_within(
     capacity: Capacity, request: Request, store: Store, now_us: int, bounds: Bounds, *, keeps_events: bool
 ) -> Handled:
     """The reply and its effects, as of `handle`; a refusal, or what is done instead, where the replica has as much as it may."""
-    if (full := refused(request, store, capacity)) is None:
+    full = refused(request, store, capacity) or refused_call(request, store, bounds)
+    if full is None:
         return handle(request, store, now_us, bounds, keeps_events)
     instead = None if keeps_events else without_room(request, store, now_us, bounds)
     return (full, []) if instead is None else instead

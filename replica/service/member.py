@@ -144,7 +144,7 @@ class Member:
         self.peers: Final[dict[str, Peer]] = {}
         """The other replicas, as the watch met them last."""
         self.switches: Final = Switches()
-        self._bounds: Final = Bounds.of(document)
+        self._bounds = Bounds.of(document)
         self._ages: Final = Ages(document.memory_s)
         self._ahead: Final = Ahead(document.clock)
         self.outboxes: Final = Open(document, self.id) if document.has_outboxes else None
@@ -187,6 +187,7 @@ class Member:
 
     def _go_on(self, document: ClusterDocument) -> None:
         """It is in this configuration from now on."""
+        self._bounds = Bounds.of(document)
         others = [name for name in document.votes if name != self.id]
         if self.is_new:
             self.awaited = dict.fromkeys(others, "")

@@ -5,6 +5,8 @@ from collections import OrderedDict
 from collections.abc import Iterable
 from typing import Final
 
+from ...adts.log import Entry
+from ...api_specs.values import payload_bytes
 from ...timestamps.timestamp import Timestamp
 from ..protocol.log import ObjectState
 
@@ -22,10 +24,11 @@ class CachedObject:
 
     `recent` holds the timestamp of every row above `recent_above`, in order, so that the usual questions about the newest
     rows (whether a timestamp has one, which is the next below) need no query, and no walk. `arrived` is at or above the
-    arrival number of each row. `size` is what its state takes on disk, in bytes.
+    arrival number of each row. `size` is what its state takes on disk, in bytes. `counted` says how many rows lie above a
+    timestamp and what their payloads weigh, of the timestamp that was asked for last.
     """
 
-    __slots__ = ("arrived", "number", "recent", "recent_above", "size", "state")
+    __slots__ = ("arrived", "counted", "number", "recent", "recent_above", "size", "state")
 
     def __init__(
         self, number: int, state: ObjectState | None, recent_above: Timestamp, arrived: int = 0, size: int = 0
@@ -34,6 +37,7 @@ class CachedObject:
         self.arrived = arrived
         self.state = state
         self.size = size
+        self.counted: tuple[Timestamp, int, int] | None = None
         self.recent: list[Timestamp] = []
         self.recent_above = recent_above
 
@@ -48,6 +52,14 @@ class CachedObject:
                 insort(self.recent, timestamp)
         if len(self.recent) > RECENT_MAX:
             self.drop(self.recent[-(RECENT_MAX // 2)])
+
+    def count(self, entries: Iterable[Entry]) -> None:
+        """There are these rows, too."""
+        if self.counted is None:
+            return
+        after, _, _ = self.counted
+        above = [entry for entry in entries if entry.t > after]
+        self.counted = after, self.counted[1] + len(above), self.counted[2] + payload_bytes(above)
 
     def drop(self, upto: Timestamp) -> None:
         """Remember only what lies above `upto`; what is below must be asked for."""
@@ -103,6 +115,8 @@ class ObjectCache:
     def drop(self, here: CachedObject, upto: Timestamp) -> None:
         """The object's rows up to there are gone."""
         before = len(here.recent)
+        if here.counted is not None and upto > here.counted[0]:
+            here.counted = None
         here.drop(upto)
         self._recent += len(here.recent) - before
 

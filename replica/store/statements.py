@@ -163,6 +163,7 @@ NEWEST: Final = f"SELECT {_OF_ROW} {_ABOVE} ORDER BY t DESC LIMIT ?"
 NTH: Final = f"SELECT t {_ABOVE} ORDER BY t LIMIT 1 OFFSET ?"
 LAST_ABOVE: Final = f"SELECT max(t) {_ABOVE}"
 COUNT_ABOVE: Final = f"SELECT count(*), min(t) {_ABOVE}"
+SIZE_ABOVE: Final = f"SELECT count(*), coalesce(sum(length(CAST(value AS BLOB))), 0) {_ABOVE}"
 BELOW: Final = "SELECT max(t) FROM rows WHERE object = ? AND t < ?"
 # What is deleted at a time: the oldest rows up to a limit.
 _UPTO: Final = "FROM rows WHERE object = ? AND t <= ? AND arrival <= ?"

@@ -209,6 +209,14 @@ class Store:
             known = self._use.counted(here.number, self._ask(statements.COUNT_LOG, here)[0][0])
         return known or 0
 
+    def above(self, name: str, after: Timestamp) -> tuple[int, int]:
+        """See `quorate.replica.protocol.capacity.Holds`."""
+        here = self._object(name)
+        if here.counted is None or here.counted[0] != after:
+            found = self._ask(statements.SIZE_ABOVE, here, after)
+            here.counted = (after, *found[0]) if found else (after, 0, 0)
+        return here.counted[1], here.counted[2]
+
     def use(self) -> Use:
         """How much it holds."""
         return self._use.now()
@@ -297,6 +305,7 @@ class Store:
         self._changed.note(here.number, name, self._arrival)
         here.arrived = self._arrival
         self._objects.add(here, [entry.t for entry in entries])
+        here.count(entries)
 
     def put_held(self, digested: bytes, held: Reservation) -> None:
         """Hold this under the digest of a key; its timestamps move the store's clock."""

@@ -211,6 +211,7 @@ EVENTS: Final[Mapping[str, str]] = {
     "terms lost": "A duel: another front end has taken a higher term on the same object.",
     "terms whose ground was forgotten": "A term ended because a replica came to know the object after it had forgotten others.",
     "decisions put off for want of room": "Full replicas refused it; who may go further beyond their bounds, as a reader, was decided first.",
+    "calls without room": "As many calls of an own type waited to be run as replicas store; they were to be run before another one is stored.",
     "lost accepts found decided": "What was proposed before the term was lost had been decided all the same.",
     "decisions held off for a look": "A size met a decision at every look, took the term, and its front end decided nothing for a moment.",
     "moving keys read between looks": "Keys that kept changing were read by themselves, between two looks at all others of a dictionary.",

@@ -57,6 +57,7 @@ class InMemoryReplica:
     def follow(self, document: ClusterDocument) -> None:
         """It is in this configuration from now on, durably, and takes messages of no other."""
         self.document = document
+        self._bounds = Bounds.of(document)
         self._keeps_events.clear()
 
     def is_full(self, percent: int) -> bool:

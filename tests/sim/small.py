@@ -1,5 +1,6 @@
-"""Bounds of front ends and of forwarding that are so small that short worlds meet them: what is known is trimmed and forgotten, logs are cut off and read page by
-page, batches are parted, summaries drop the oldest terms, forwarded requests are forgotten, replicas that are away given up.
+"""Bounds of front ends, of forwarding, and of calls that wait to be run, that are so small that short worlds meet them: what is known is trimmed and
+forgotten, logs are cut off and read page by page, batches are parted, summaries drop the oldest terms, forwarded requests are forgotten, replicas that
+are away given up.
 
 With the bounds of the product a world of some hundred operations meets hardly any of them.
 """
@@ -8,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any, Final
 
+from quorate.api_specs import limits
 from quorate.client_sdk.protocol.core import log_cache, log_caches
 from quorate.client_sdk.protocol.decisions import (
     own_transitions,
@@ -30,7 +32,8 @@ _BOUNDS: Final[tuple[tuple[Any, dict[str, int]], ...]] = (
     (summary_builder, {"TERMS_MAX": 12, "TERMS_KEPT": 6}),
     (queue_looks, {"PAGE_ENTRIES": 2, "ENTRIES_AT_ONCE": 2}),
     (observe, {"CELL_ROWS": 2, "PAGE_OBJECTS": 2, "KEYS_AT_ONCE": 2}),
-    (own_calls, {"LOOK_ENTRIES": 1}),
+    (own_calls, {"LOOK_ENTRIES": 1, "FOLD_SHARE": 0}),
+    (limits, {"WAITING_BYTES_MAX": 250}),
     (at_most_once, {"IDS_MAX": 3, "SENDERS_MAX": 1}),
     (clock_bound, {"AWAY_S": 0}),
 )

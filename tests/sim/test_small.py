@@ -19,6 +19,7 @@ SOMETIMES: Final = (
     "Deq/Ok",
     "Items/Ok",
     "Size/Ok",
+    "calls without room",
     "collected again",
     "look/Ok",
     "payloads fetched",

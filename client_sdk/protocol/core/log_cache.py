@@ -84,6 +84,8 @@ class LogCache:
         """The highest ballot known to be decided; `summary` is known to be decided when it equals `ballot`."""
         self.after: Timestamp = ZERO
         self.seen: dict[Timestamp, Seen] = {}
+        self.is_full = False
+        """Whether replicas had no room for another call that waits to be run, and none are known to have run since."""
         self.pins = 0
         """Operations that need everything seen to stay: nothing is trimmed meanwhile."""
         self.asking = 0
@@ -277,6 +279,7 @@ class LogCache:
         self._replace_summary(NOTHING)
         self.ballot, self.decided, self.after = NO_BALLOT, NO_BALLOT, ZERO
         self.seen, self.accepted_by, self.known = {}, {}, {}
+        self.is_full = False
         self.lives += 1
 
     def _absorb_status(self, replica: str, status: Status) -> None:
@@ -337,7 +340,7 @@ class LogCache:
 
     def _raise_after(self, horizon: Timestamp) -> None:
         if horizon > self.after:
-            self.after = horizon
+            self.after, self.is_full = horizon, False
             for timestamp in [t for t in self.seen if t <= horizon]:
                 del self.seen[timestamp]
 

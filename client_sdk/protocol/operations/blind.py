@@ -3,7 +3,7 @@
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cache
-from typing import Final, Literal
+from typing import Final, Literal, Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -41,6 +41,17 @@ HEDGE_S: Final = 0.05
 """How long to wait for silent replicas before an entry that some replica fenced is recovered."""
 
 AttemptKind = Literal["first", "again", "repair"]
+
+
+class Room(Protocol):
+    """Makes room where replicas have none."""
+
+    def make(self, task: Task) -> Generator[float, Event, bool]:
+        """Whether to try again. Raises Expired."""
+
+
+class _NoRoom(Expired):
+    """Too few store it, and one that does not has no room."""
 
 
 class Attempt(Struct):
@@ -101,8 +112,9 @@ class Blind:
         spans: Spans = AT_ONCE,
         *,
         may_be_old: bool = False,
+        room: Room | None = None,
     ) -> None:
-        """`may_be_old`: what was agreed on under the key may be older than any repeat may be."""
+        """`may_be_old`: what was agreed on under the key may be older than any repeat may be. `room`: what makes room where a replica has none."""
         self._name = name
         self._task = task
         self._machine = machine
@@ -111,6 +123,7 @@ class Blind:
         self._key = decision_id("Enq", key)
         self._spans: Final = spans
         self._may_be_old: Final = may_be_old
+        self._room: Final = room
         self._choice: QuorumChoice
         self._final: Quorum
         self._everyone: frozenset[str]
@@ -344,13 +357,32 @@ class Blind:
                 yield from self._recover(attempt)
 
     def _appended(self, attempts: list[Attempt], kind: AttemptKind) -> Generator[float, Event, None]:
-        """See `_append`; in whichever configuration."""
+        """See `_append`; in whichever configuration, and once there is room, if some can be made. Where there is none, and something may be stored, it
+        is tried until the deadline: that cannot be taken back."""
         while True:
+            before = self._cache.after
             try:
                 return (yield from self._append(attempts, kind))
             except Reconfigured:
                 self._go_on()
-                kind = "again"
+            except _NoRoom:
+                is_news = self._cache.after > before
+                if not is_news and not (yield from self._make_room()) and not self.is_sent:
+                    raise
+                if self._task.is_late:
+                    raise
+            kind = "again"
+
+    def _check_room(self, round_: Gathering, hedge_s: float) -> None:
+        """Raises _NoRoom where a replica has none, the others have had their time, and some can be made."""
+        if self._room is None or round_.limit is None:
+            return
+        is_heard = round_.replies.keys() | round_.troubles.keys() >= self._everyone
+        if is_heard or self._task.now.mono_s >= hedge_s:
+            raise _NoRoom(round_.explain(), round_.replies, is_refused=True, limit=round_.limit)
+
+    def _make_room(self) -> Generator[float, Event, bool]:
+        return False if self._room is None else (yield from self._room.make(self._task))
 
     def _append(self, attempts: list[Attempt], kind: AttemptKind) -> Generator[float, Event, None]:
         """Append until each entry is stored by a final quorum, or is fenced so that it needs another way. Raises Expired and Reconfigured.
@@ -382,7 +414,10 @@ class Blind:
             for attempt in attempts:
                 attempt.is_done = self._is_met(self._stored.get(attempt.entry.t, NOBODY))
             open_ones = [attempt for attempt in attempts if not attempt.is_done]
-            return all(self._is_stuck(attempt, hedge_s) for attempt in open_ones)
+            is_over = all(self._is_stuck(attempt, hedge_s) for attempt in open_ones)
+            if not is_over:
+                self._check_room(round_, hedge_s)
+            return is_over
 
         try:
             yield from round_.wait(is_settled, hedge_s)

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from ....adts.log import Entry, Value
 from ....adts.specification import Kind
 from ....api_specs.messages import Append, Appended, Collect, Collected, Refused, Reply
-from ..core.rounds import Expired, Task
+from ..core.rounds import Expired, Task, limit_of
 from ..core.values import Done, Invoke, Operation, Outcome, Read, Write
 from . import observe, own_calls
 from .blind import NOBODY, Blind, done_as, is_stuck
@@ -36,7 +36,10 @@ def _stored_by(operation: Operation, machine: Machine) -> tuple[Value | None, Do
     """What a blind operation stores, and how it ends; None for another one."""
     if isinstance(operation, Write):
         return operation.value, Done(None, done_as(operation), NOBODY)
-    if isinstance(operation, Invoke) and machine.cache_of(operation.object).is_met:
+    if isinstance(operation, Invoke):
+        cache = machine.cache_of(operation.object)
+        if not cache.is_met or cache.is_full:
+            return None
         text = own_calls.stored_text(operation, machine)
         return None if text is None else (text, own_calls.stored_end(operation))
     return None
@@ -83,13 +86,16 @@ class StoredPart:
         self._value: Final = value
         self._done: Final = done
         self._runs_log: Final = (
-            value is not None and isinstance(operation, Invoke) and own_calls.is_to_run_log(value, machine)
+            value is not None
+            and isinstance(operation, Invoke)
+            and own_calls.is_to_run_log(operation, value, machine)
         )
         self._machine: Final = machine
         choice = machine.choice_of(operation.object)
         self._final: Final = choice.final_of_kind(Kind.BLIND)
         self._everyone: Final = choice.votes.keys()
         self._cache: Final = machine.cache_of(operation.object)
+        self._after: Final = self._cache.after
         stamp = machine.stamp_for(self._cache)
         self._entry: Final = Entry(stamp, stamp, value)
         self._request: Final = Append(operation.object, (self._entry,), "first")
@@ -111,10 +117,12 @@ class StoredPart:
         assert isinstance(reply, Appended)
         (self._stored if reply.stored[0] else self._fenced).add(replica)
 
-    def end(self, now_s: float, *, is_hedged: bool) -> Outcome | Alone | None:
+    def end(self, now_s: float, *, is_hedged: bool, is_at_large: bool) -> Outcome | Alone | None:
         """See Part."""
         if self._final.is_met_by(self._stored):
             return self._stored_by_quorum(now_s)
+        if (is_hedged or not is_at_large) and self._is_without_room:
+            return self._make_room(is_at_large=is_at_large)
         if self._fenced and is_stuck(
             self._final, self._everyone, self._stored, self._fenced, is_hedged=is_hedged
         ):
@@ -130,10 +138,30 @@ class StoredPart:
         reasons = {each.reason for each in self.refusals.values()}
         if self._stored and (expired.limit is not None or reasons == {"clock-ahead"}):
             return Alone(self._again)
+        if self._is_without_room:
+            return self._make_room(is_at_large=is_at_large)
         if not is_at_large and is_better_known(expired, self._entry.t, self._cache, self._machine):
             self._machine.count("begun again since clocks were wrong")
             return Alone(self._anew)
         return expired.outcome(is_unknown=is_at_large)
+
+    @property
+    def _is_without_room(self) -> bool:
+        """Whether a replica had no room for a call of an own type: those that wait are to run first."""
+        return isinstance(self.operation, Invoke) and own_calls.FULL in map(limit_of, self.refusals.values())
+
+    def _make_room(self, *, is_at_large: bool) -> Alone:
+        operation = self.operation
+        assert isinstance(operation, Invoke)
+        if is_at_large:
+            return Alone(self._again)
+        self._cache.is_full = self._cache.is_full or self._cache.after == self._after
+        return Alone(lambda task: own_calls.invoke(operation, task, self._machine))  # Nobody stores it.
+
+    def _blind(self, task: Task) -> Blind:
+        operation = self.operation
+        room = own_calls.Room(operation, self._machine) if isinstance(operation, Invoke) else None
+        return Blind(operation.object, task, self._machine, room=room)
 
     def _stored_by_quorum(self, now_s: float) -> Outcome | Alone:
         tell_complete(self.operation.object, (self._entry.t,), self._machine)
@@ -152,16 +180,14 @@ class StoredPart:
         return done
 
     def _again(self, task: Task) -> OutcomeSteps:
-        blind = Blind(self.operation.object, task, self._machine)
-        return self._ended(blind.again(self._entry, self._done.event_class))
+        return self._ended(self._blind(task).again(self._entry, self._done.event_class))
 
     def _anew(self, task: Task) -> OutcomeSteps:
-        blind = Blind(self.operation.object, task, self._machine)
-        return self._ended(blind.run((self._value,), self._done.event_class))
+        return self._ended(self._blind(task).run((self._value,), self._done.event_class))
 
     def _go_on(self, task: Task) -> OutcomeSteps:
-        blind = Blind(self.operation.object, task, self._machine)
-        return self._ended(blind.go_on(self._entry, self._stored, self._fenced, self._done.event_class))
+        steps = self._blind(task).go_on(self._entry, self._stored, self._fenced, self._done.event_class)
+        return self._ended(steps)
 
     def _ended(self, steps: OutcomeSteps) -> OutcomeSteps:
         outcome = yield from steps
@@ -199,9 +225,9 @@ class ReadPart:
         else:
             self._is_cut_off = True
 
-    def end(self, now_s: float, *, is_hedged: bool) -> Outcome | Alone | None:
+    def end(self, now_s: float, *, is_hedged: bool, is_at_large: bool) -> Outcome | Alone | None:
         """See Part."""
-        del is_hedged
+        del is_hedged, is_at_large
         if self._is_cut_off or self._cache.lives != self._lives:
             return Alone(lambda task: observe.read(self.operation, task, self._machine))
         if not self._needed.is_met_by(self._whole):

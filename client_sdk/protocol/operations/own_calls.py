@@ -18,28 +18,44 @@ from ....adts.log import Value
 from ....adts.plain_class import OK, BadClass, call_text
 from ....adts.specification import Kind, Response
 from ....adts.types.catalogue import adt_of
-from ....api_specs.limits import STATE_BYTES_MAX
-from ....api_specs.problems import LIMITS
+from ....api_specs.limits import ENTRY_BYTES
+from ....api_specs.messages import Commit
+from ....api_specs.problems import LIMITS, Limit
 from ....api_specs.values import is_deeper, text_bytes, work_bytes
 from ....quorums.systems.tally import VoteCount
+from ....timestamps.timestamp import Timestamp
 from ..core.log_cache import LogCache
-from ..core.rounds import Event, Expired, Reconfigured, Resolved, Task
-from ..core.values import Done, Invoke
+from ..core.rounds import Event, Expired, Gathering, Reconfigured, Resolved, Task
+from ..core.values import Done, Failed, Invoke, Outcome
 from ..decisions.idempotency import decision_id
 from ..decisions.own_transitions import result_bytes
 from ..decisions.transitions import FoldCommand, InvokeCommand
 from . import observe, weak_calls
 from .blind import NOBODY, Blind
-from .context import Machine, OperationFailed, OutcomeSteps, decide, looking, read_clocks
+from .context import Machine, OperationFailed, OutcomeSteps, decide, looking, pause, read_clocks
 
 FOLD_EVERY: Final = 512
 """One in so many stored calls has the log's calls run, so that about as many lie there where nobody looks; of large ones,"""
 FOLD_BYTES: Final = 16 * 1024
 """as many as have so many bytes: whoever stores them learns how large the state is."""
+FOLD_SHARE: Final = 4
+"""Or as fill this part of the room that replicas have for calls that have not run."""
 FOLD_WAIT_S: Final = 1.0
 """Its caller waits for the run, at most so long: else calls would be stored more quickly than they are run. The call is done in any case."""
+VAIN_S: Final = 0.02
+"""How long to wait, twice as long each time, before a call is sent again to replicas that had no room, though nothing was left to be run: some may
+not have heard of it;"""
+VAIN_MAX: Final = 4
+"""and how often, where nobody stores it."""
 STORED_BYTES_MAX: Final = 4096
-"""Of a call that is stored, as `work_bytes` counts them: as a state has at most STATE_BYTES_MAX, many find room in it that nobody has run yet."""
+"""Of a call that is stored, as `work_bytes` counts them: as a state has at most `state_bytes_max`, many find room in it that nobody has run yet."""
+FULL: Final[Limit] = "log-full"
+WAITING: Final = Failed(
+    FULL,
+    "as many calls of the object wait to be run as replicas may store, and they cannot be run now: too few replicas answer, or one of the calls "
+    "cannot be run",
+    definite=True,
+)
 LOOK_ENTRIES: Final = 32
 """Of a log, that a look asks for at once: one above the horizon ends it."""
 LOOK_BYTES_MAX: Final = 4096
@@ -56,8 +72,9 @@ def invoke(operation: Invoke, task: Task, machine: Machine) -> OutcomeSteps:
     cache = machine.cache_of(operation.object)  # Held: what is learnt of the object counts below.
     if stored_text(operation, machine) is not None and not cache.is_met:
         yield from _meet(cache, task, machine)
-    if (text := stored_text(operation, machine)) is not None:
-        return (yield from _store(operation, text, task, machine))
+    text = stored_text(operation, machine)
+    if text is not None and (stored := (yield from _store(operation, text, task, machine))) is not None:
+        return stored
     if _may_look(operation, machine) and (seen := (yield from _look(operation, task, machine))) is not None:
         return seen
     command = InvokeCommand(operation.type, operation.invocation, decision_id(name, operation.key))
@@ -101,9 +118,10 @@ def stored_text(operation: Invoke, machine: Machine) -> Value | None:
     if operation.key or operation.invocation.operation not in operation.type.blind:
         return None
     text = Value(call_text(operation.invocation))
-    most = min(STATE_BYTES_MAX, machine.limits.value_bytes_max // 2)
-    room = most - text_bytes(machine.cache_of(operation.object).summary.value or "")
-    is_small = work_bytes(text) <= STORED_BYTES_MAX and text_bytes(text) <= room
+    size = text_bytes(text)
+    room = machine.limits.state_bytes_max - text_bytes(machine.cache_of(operation.object).summary.value or "")
+    is_small = work_bytes(text) <= STORED_BYTES_MAX and size <= room
+    is_small = is_small and size + ENTRY_BYTES <= _waiting_bytes_max(operation, machine)
     return text if is_small and not is_deeper(text.encode(), machine.limits.value_depth_max // 2) else None
 
 
@@ -112,26 +130,24 @@ def stored_end(operation: Invoke) -> Done:
     return Done(Response(OK), f"{operation.invocation.operation}/{OK}", NOBODY)
 
 
-def is_to_run_log(text: Value, machine: Machine) -> bool:
+def _waiting_bytes_max(operation: Invoke, machine: Machine) -> int:
+    """How much may wait to be run at each replica."""
+    return machine.limits.waiting_bytes_max(len(machine.choice_of(operation.object).votes))
+
+
+def is_to_run_log(operation: Invoke, text: Value, machine: Machine) -> bool:
     """Whether this stored call is one of those that see to it that the log does not grow."""
-    return machine.random() < max(1 / FOLD_EVERY, text_bytes(text) / FOLD_BYTES)
+    size = text_bytes(text)
+    share = FOLD_SHARE * (size + ENTRY_BYTES) / _waiting_bytes_max(operation, machine)
+    return machine.random() < max(1 / FOLD_EVERY, size / FOLD_BYTES, share)
 
 
 def run_log(operation: Invoke, task: Task, machine: Machine) -> Generator[float, Event, None]:
-    """Have the calls in the log run, and learn how large the state is then; wait for that, but not for long.
-
-    A decision begins with a fence, below which nothing is stored any more. Where it could not be made, for too few replicas answer, calls that are
-    on their way would be refused, and their outcomes unknown: so it is not begun unless enough answer a look.
-    """
-    choice = machine.choice_of(operation.object)
-    needed = choice.initial_of_kind(Kind.DECIDE), choice.final_of_kind(Kind.DECIDE)
+    """Have the calls in the log run, and learn how large the state is then; wait for that, but not for long."""
     left_s = task.deadline_s - task.now.mono_s
     until_s = task.now.mono_s + min(FOLD_WAIT_S, left_s / 2)
     with suppress(Expired, Reconfigured):
-        round_ = looking(operation.object, task, machine)
-        if not (
-            yield from round_.wait(lambda: all(each.is_met_by(round_.replies) for each in needed), until_s)
-        ):
+        if not (yield from _finds_quorums(operation, until_s, task, machine)):
             return
         machine.ask(operation.object, FoldCommand(operation.type), task)
         while task.now.mono_s < until_s and not task.is_left:
@@ -142,15 +158,94 @@ def run_log(operation: Invoke, task: Task, machine: Machine) -> Generator[float,
         yield from round_.wait(lambda: bool(round_.replies), until_s)
 
 
-def _store(operation: Invoke, text: Value, task: Task, machine: Machine) -> OutcomeSteps:
-    """Store the call in the object's log, beside no other one."""
-    done = stored_end(operation)
-    outcome = yield from Blind(operation.object, task, machine).run((text,), done.event_class)
+def _finds_quorums(
+    operation: Invoke, until_s: float, task: Task, machine: Machine
+) -> Generator[float, Event, bool]:
+    """Whether so many replicas answer a look as a decision needs.
+
+    A decision begins with a fence, below which nothing is stored any more. Where it could not be made, for too few replicas answer, calls that are
+    on their way would be refused, and their outcomes unknown: so it is not begun unless enough answer a look.
+    """
+    choice = machine.choice_of(operation.object)
+    needed = choice.initial_of_kind(Kind.DECIDE), choice.final_of_kind(Kind.DECIDE)
+    round_ = looking(operation.object, task, machine)
+    return (yield from round_.wait(lambda: all(each.is_met_by(round_.replies) for each in needed), until_s))
+
+
+class Room:
+    """Makes room for one call that is to be stored, where replicas have none: it has those run that wait."""
+
+    def __init__(self, operation: Invoke, machine: Machine) -> None:
+        self._operation: Final = operation
+        self._machine: Final = machine
+        self._vain = 0
+
+    def make(self, task: Task) -> Generator[float, Event, bool]:
+        """Whether to try again: they have run, or may have, where a replica has not heard of it yet. Raises Expired."""
+        cache = self._machine.cache_of(self._operation.object)
+        self._machine.count("calls without room")
+        before, cache.is_full = cache.after, True
+        try:
+            is_able = yield from self._run(cache, before, task)
+        except OperationFailed:
+            is_able = False
+        except Reconfigured:
+            return True
+        if cache.after > before:
+            self._vain = 0
+            return True
+        self._vain += 1
+        yield from pause(task, min(task.now.mono_s + VAIN_S * 2.0**self._vain, task.deadline_s))
+        return is_able and self._vain <= VAIN_MAX
+
+    def _run(self, cache: LogCache, before: Timestamp, task: Task) -> Generator[float, Event, bool]:
+        """Whether they could be run, by whomever, and the call is still one to be stored, as far as is known then."""
+        operation, machine = self._operation, self._machine
+        until_s = min(task.now.mono_s + FOLD_WAIT_S, task.deadline_s)
+        if not (yield from _finds_quorums(operation, until_s, task, machine)):
+            return False
+        if cache.after == before:
+            yield from decide(operation.object, FoldCommand(operation.type), task, machine)
+        yield from self._tell(cache, task)
+        return stored_text(operation, machine) is not None
+
+    def _tell(self, cache: LogCache, task: Task) -> Generator[float, Event, None]:
+        """Tell replicas what is decided, before the call is sent again: a proposer tells it with messages that may wait, or be lost."""
+        if not cache.is_decided:
+            return
+        choice, ballot, summary = self._machine.choice_of(cache.name), cache.ballot, cache.summary
+        holders = {replica for replica, accepted in cache.accepted_by.items() if accepted == ballot}
+
+        def request(replica: str) -> Commit:
+            return Commit(cache.name, ballot, summary.horizon, None if replica in holders else summary)
+
+        round_, final = Gathering(task, request, choice.votes), choice.final_of_kind(Kind.BLIND)
+        with suppress(Expired):
+            yield from round_.wait(lambda: final.is_met_by(round_.replies), task.now.mono_s + FOLD_WAIT_S)
+
+
+def _store(
+    operation: Invoke, text: Value, task: Task, machine: Machine
+) -> Generator[float, Event, Outcome | None]:
+    """Store the call in the object's log, beside no other one. None where it is to be decided: there was no room, and the state is found to be large.
+
+    Where replicas had no room for the latest one, those that wait run first. While they cannot, nothing is sent that a silent replica might
+    store: so it is certain that the call was not done.
+    """
+    done, cache, room = stored_end(operation), machine.cache_of(operation.object), Room(operation, machine)
+    try:
+        if cache.is_full and not (yield from room.make(task)):
+            return WAITING if stored_text(operation, machine) is not None else None
+    except Expired as expired:
+        return expired.outcome(is_unknown=False)
+    outcome = yield from Blind(operation.object, task, machine, room=room).run((text,), done.event_class)
     if isinstance(outcome, Done):
-        if is_to_run_log(text, machine):
+        cache.is_full = False
+        if is_to_run_log(operation, text, machine):
             yield from run_log(operation, task, machine)
         return replace(outcome, result=done.result)
-    return outcome
+    is_decided = outcome.definite and outcome.reason == FULL and stored_text(operation, machine) is None
+    return None if is_decided else outcome
 
 
 def _look(operation: Invoke, task: Task, machine: Machine) -> Generator[float, Event, Done | None]:

@@ -40,8 +40,9 @@ class Part(Protocol):
     def take(self, replica: str, reply: Reply) -> None:
         """Note what it answered."""
 
-    def end(self, now_s: float, *, is_hedged: bool) -> Outcome | Alone | None:
-        """What comes of the replies so far; None: to be waited for. `is_hedged`: silent replicas have had their time."""
+    def end(self, now_s: float, *, is_hedged: bool, is_at_large: bool) -> Outcome | Alone | None:
+        """What comes of the replies so far; None: to be waited for. `is_hedged`: silent replicas have had their time. `is_at_large`: its request may
+        have reached a replica that has not refused it, or may still."""
 
     def renewed(self) -> Alone:
         """The cluster has another configuration than the round was begun under."""
@@ -101,7 +102,7 @@ class SideBySide:
                 for place, (part, _) in self._open.items():
                     part.take(replica, replies[place])
             if round_.replies:
-                self._end_some()
+                self._end_some(round_)
             return not self._open
 
         try:
@@ -125,11 +126,12 @@ class SideBySide:
         self._asked.add(replica)
         return tuple([part.request_to(replica, is_repeat=is_repeat) for part in self._parts])
 
-    def _end_some(self) -> None:
+    def _end_some(self, round_: Gathering) -> None:
         now_s = self._task.now.mono_s
         is_hedged = now_s >= self._hedge_s
         for place, (part, numbers) in list(self._open.items()):
-            end = part.end(now_s, is_hedged=is_hedged)
+            is_at_large = round_.at_large > len(part.refusals)
+            end = part.end(now_s, is_hedged=is_hedged, is_at_large=is_at_large)
             if end is None:
                 continue
             del self._open[place]

@@ -555,6 +555,17 @@ PLANTS: Final = (
         SLOW_CAS,
         first=119,
     ),
+    by_hand(
+        "calls-without-a-bound",
+        own.store_calls_without_a_bound,
+        own.calls_while_no_decision_is_made,
+        "answers",
+    ),
+    by_hand(
+        "begun-anew-though-stored",
+        own.begin_anew_though_it_may_be_stored,
+        own.call_for_which_some_have_no_room,
+    ),
     in_own("stored-calls-unnoted", own.leave_no_word_of_stored_calls, 60, first=20),
     # Catching up.
     Plant("unmarked-installed", catching.install_unmarked, HISTORY, 250, CATCHING_UP_ROUGHLY, first=95),

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Generator
 from contextlib import suppress
-from typing import Any
+from typing import Any, Final
 
 from msgspec.structs import replace
 
@@ -10,15 +10,22 @@ from quorate.adts.log import Seen
 from quorate.adts.plain_class import BadClass, PlainClass, call_in
 from quorate.adts.specification import Kind, Response
 from quorate.adts.types import queue
+from quorate.api_specs.cluster import ClockSettings
+from quorate.api_specs.limits import Limits
+from quorate.api_specs.messages import Append
 from quorate.client_sdk.protocol.core.log_cache import LogCache
 from quorate.client_sdk.protocol.core.rounds import Event, Task
 from quorate.client_sdk.protocol.core.values import Done, Invoke
 from quorate.client_sdk.protocol.decisions import own_transitions, transitions
 from quorate.client_sdk.protocol.decisions.summary_builder import SummaryBuilder
 from quorate.client_sdk.protocol.operations import observe, own_calls
+from quorate.client_sdk.protocol.operations.cell_parts import StoredPart
 from quorate.client_sdk.protocol.operations.context import Machine
+from quorate.client_sdk.protocol.operations.shared_round import Alone
 from quorate.gc import collection
+from quorate.replica.protocol import room
 from quorate.simulation.judging.own import Law, check_own
+from quorate.simulation.violation import Violation
 from tests.sim.own import CODE, Trail
 from tests.sim.planted.plant import Planting, patched
 from tests.sim.planted.played import Played
@@ -155,5 +162,66 @@ def call_that_ended_ahead_of_time() -> None:
     hand.wall_errors_us["f2"] = 1_000_000
     for front, operation, arguments in (("f1", "put", ("a",)), ("f2", "add", ("x",)), ("f1", "put", ("b",))):
         hand.ask(front, Invoke("own/x", TRAIL, TRAIL.call(operation, *arguments)))
+    for name, calls in hand.history.calls.items():
+        check_own(name, Law(lambda: TRAIL), calls, is_exact=True)
+
+
+def store_calls_without_a_bound() -> Planting:
+    """Replicas store as many calls as come, though no decision runs them."""
+    return patched(room, refused_call=lambda *_: None)
+
+
+def begin_anew_though_it_may_be_stored() -> Planting:
+    """A call for which a replica has no room begins anew, under another timestamp, though another one has stored it."""
+    real = StoredPart._make_room
+
+    def make_room(self: StoredPart, *, is_at_large: bool) -> Alone:
+        return real(self, is_at_large=False)
+
+    return patched(StoredPart, _make_room=make_room)
+
+
+FEW: Final = Limits(value_bytes_max=6000)
+"""A state of 3,000 bytes at most for which calls are stored, and 1,000 bytes of calls that wait at each replica."""
+
+
+def add(text: str) -> Invoke:
+    return Invoke("own/x", TRAIL, TRAIL.call("add", text))
+
+
+def calls_while_no_decision_is_made() -> None:
+    """f1 stores calls, and none of its messages that would have them run arrives. Then all is well, and f2 looks."""
+    hand = Played(types={"own": CODE}, limits=FEW)
+    hand.ask("f1", Invoke("own/x", TRAIL, TRAIL.call("look")))
+    for number in range(60):
+        hand.start("f1", add("x" * 100), name := f"add {number}")
+        while name not in hand.outcomes:
+            hand.packets = [each for each in hand.packets if isinstance(each.send.request, Append)]
+            if hand.packets:
+                hand.arrive("f1")
+            else:
+                hand.sleep()
+    hand.drop("f1")
+    hand.start("f2", Invoke("own/x", TRAIL, TRAIL.call("look")), "look")
+    hand.settle()
+    if not isinstance(outcome := hand.outcomes["look"], Done):
+        raise Violation(f"on a healthy cluster {outcome}")
+
+
+def call_for_which_some_have_no_room() -> None:
+    """f1 has stored calls at r2 and r3, of which r1 knows nothing. f2 stores add(last), which r1 takes late, and the others have no room for."""
+    hand = Played(types={"own": CODE}, limits=FEW, clock=ClockSettings(front_end_error_s=0.0))
+    for front in ("f1", "f2"):
+        hand.ask(front, Invoke("own/x", TRAIL, TRAIL.call("look")))
+    for number in range(4):
+        hand.start("f1", add(f"{number}" + "x" * 100), f"add {number}")
+        hand.carry("f1", "r2", "r3")
+        hand.drop("f1")
+    hand.start("f2", add("last" + "x" * 100), "last")
+    hand.carry("f2", "r2", "r3")
+    while len(hand.packets) < 2:
+        hand.sleep()
+    hand.settle()
+    hand.ask("f3", Invoke("own/x", TRAIL, TRAIL.call("look")))
     for name, calls in hand.history.calls.items():
         check_own(name, Law(lambda: TRAIL), calls, is_exact=True)

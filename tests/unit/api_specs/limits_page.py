@@ -46,6 +46,11 @@ FIXED = {
         limits.STATE_BYTES_MAX,
         "Bytes of the state of an object of a type of one's own, as JSON.",
     ),
+    "WAITING_BYTES_MAX": (
+        limits.WAITING_BYTES_MAX,
+        "Bytes of calls of one such object that a replica stores and does not know to have run, 100 for each included; less "
+        + "where those of all replicas would not fit into `value_bytes_max` beside such a state.",
+    ),
     "SUMMARY_BYTES_MAX": (
         limits.SUMMARY_BYTES_MAX,
         "Bytes of an object's decided state besides payloads: a message of the replica protocol may have so many more than a body.",

@@ -6,15 +6,17 @@ import pytest
 from msgspec.structs import replace
 
 from quorate.adts.log import NOTHING, Entry, Summary, Value
-from quorate.api_specs.limits import Capacity
+from quorate.api_specs.limits import DEFAULTS, ENTRY_BYTES, Capacity, Limits
 from quorate.api_specs.messages import Accept, Append, Collect, Commit, Proposal, Request, Reserve, Row
 from quorate.gc.pruning import ANY_ARRIVAL
 from quorate.replica.data_folder.identity import DATABASE_FILE, open_folder
-from quorate.replica.protocol.capacity import Use, alarm, refused, shares
+from quorate.replica.protocol.capacity import Use, alarm, refused, refused_call, shares
 from quorate.replica.protocol.log import Forget, ObjectState, PutRows, PutState
+from quorate.replica.protocol.refusals import Bounds
 from quorate.replica.store import usage as use_module
 from quorate.replica.store.database import Database
 from quorate.replica.store.store import Store
+from quorate.simulation.memory.store import MemoryStore
 from quorate.timestamps.ballot import make_ballot
 from quorate.timestamps.timestamp import ZERO, Timestamp, make
 from tests.unit.replica.conftest import one_replica
@@ -51,6 +53,9 @@ class Held:
 
     def length(self, name: str) -> int:
         return 2 if name == "queue/old" else 0
+
+    def above(self, name: str, after: Timestamp) -> tuple[int, int]:
+        raise AssertionError("no object of one's own type is asked for")
 
     def newest(self, name: str, after: Timestamp, limit: int) -> list[Row]:
         assert (after, limit) == (ZERO, 1)
@@ -233,3 +238,71 @@ def test_the_disk_is_looked_at_as_it_fills(store: Store, monkeypatch: pytest.Mon
     monkeypatch.setattr(use_module, "LOOK_S", 0.0)
     assert store.use().disk_bytes < before.disk_bytes + use_module.LOOK_BYTES, "free pages hold nothing"
     store.close()
+
+
+CALLS = Bounds(
+    offset_max_s=60,
+    repeats_s=30,
+    page_entries_max=10,
+    page_bytes_max=10_000,
+    types=("queue", "own"),
+    limits=Limits(value_bytes_max=2 * 3 * 1000),
+    replicas=3,
+)
+"""A state of 3,000 bytes at most, and 1,000 bytes of calls that wait at each of three replicas."""
+CALL = Value("x" * (400 - ENTRY_BYTES))
+"""Of which two have room, beside one of half their size."""
+HALF = Value("x" * (200 - ENTRY_BYTES))
+
+
+def with_calls(*, run_upto: int = 0, state: str = "") -> MemoryStore:
+    """A store with the calls 1 and 2, of which those up to `run_upto` are known to have run."""
+    store = MemoryStore()
+    here = ObjectState(
+        "own/x", horizon=at(run_upto) if run_upto else ZERO, summary=Summary(value=Value(state))
+    )
+    store.apply(PutState(here), PutRows("own/x", tuple(Entry(at(t), at(t), CALL) for t in (1, 2))))
+    return store
+
+
+@pytest.mark.parametrize(
+    ("request_", "run_upto", "state", "is_refused"),
+    [
+        (append("own/x", 3, value=HALF), 0, "", False),
+        (append("own/x", 3, value=CALL), 0, "", True),
+        (append("own/x", 3, 4, value=HALF), 0, "", True),
+        (append("own/x", 3, value=CALL), 1, "", False),
+        (append("own/x", 3, 4, value=CALL), 2, "", False),
+        (append("own/x", 3, 4, 5, value=CALL), 2, "", True),
+        (replace(append("own/x", 3, value=CALL), attempt="again"), 0, "", True),
+        (replace(append("own/x", 3, value=CALL), attempt="repair"), 0, "", False),
+        (append("own/x", 1, 2, value=CALL), 0, "", False),
+        (append("own/x", 2, 3, value=CALL), 0, "", True),
+        (append("own/x", 3, value=HALF), 2, "x" * 3000, False),
+        (append("own/x", 3, value=HALF), 2, "x" * 3001, True),
+        (append("own/x", 3, value=HALF), 2, "é" * 1501, True),
+        (append("own/new", 3, 4, value=CALL), 0, "", False),
+        (append("own/new", 3, 4, 5, value=CALL), 0, "", True),
+        (append("queue/x", 3, 4, 5, 6, 7, value=CALL), 0, "", False),
+        (Accept("own/x", make_ballot(at(1), 0), Summary(value=Value("x" * 9000))), 0, "", False),
+        (Collect("own/x", fence=at(9)), 0, "", False),
+    ],
+)
+def test_no_more_calls_are_stored_than_a_later_decision_can_run(
+    request_: Request, run_upto: int, state: str, is_refused: bool
+) -> None:
+    found = refused_call(request_, with_calls(run_upto=run_upto, state=state), CALLS)
+    assert (found is not None) == is_refused
+    if found is not None:
+        assert found.reason == "log-full"
+        assert "have not run" in found.detail
+
+
+@pytest.mark.parametrize("replicas", [1, 3, 25])
+@pytest.mark.parametrize("limits", [DEFAULTS, Limits(value_bytes_max=65_536), Limits(value_bytes_max=10)])
+def test_what_all_replicas_store_makes_no_state_larger_than_a_value_may_be(
+    limits: Limits, replicas: int
+) -> None:
+    most = limits.state_bytes_max + replicas * limits.waiting_bytes_max(replicas)
+    assert most <= limits.value_bytes_max
+    assert limits.waiting_bytes_max(replicas) > 0 or limits.value_bytes_max < 2 * replicas

@@ -103,6 +103,7 @@ def seen(log: Any, read: tuple[Any, ...]) -> list[Any]:
         log.stored(name, listed),
         log.arrivals(name, after, upto, since, limit),
         log.rows(name, after, limit),
+        log.above(name, after),
         log.nth(name, after, limit),
         log.below(name, upto),
         by_time[: len(set(listed))],
@@ -283,6 +284,28 @@ def test_deleting_goes_up_to_the_limit_and_says_whether_rows_are_left(store: Sto
     assert store.delete_upto("queue/a", fifth, 3, ANY_ARRIVAL) == (0, False)
     assert [row.entry.t for row in store.rows("queue/a", ZERO, 99)] == sorted(TIMES)[5:]
     assert store.stored("queue/a", TIMES) == set(sorted(TIMES)[5:])
+
+
+def test_what_lies_above_a_timestamp_is_counted_on_through_puts_deletes_and_what_is_undone(
+    store: Store,
+) -> None:
+    times = sorted(TIMES)
+    for t in times[:4]:
+        put(store, t)
+    one = len(store.rows("queue/a", ZERO, 1)[0].entry.value or "")
+    assert store.above("queue/a", times[0]) == (3, 3 * one)
+    put(store, times[4])
+    put(store, times[5])
+    assert store.above("queue/a", times[0]) == (5, 5 * one)
+    store.commit()
+    put(store, times[6])
+    assert store.above("queue/a", times[0]) == (6, 6 * one)
+    store.rollback()
+    assert store.above("queue/a", times[0]) == (5, 5 * one)
+    assert store.above("queue/a", times[2]) == (3, 3 * one)
+    store.delete_upto("queue/a", times[3], 99, ANY_ARRIVAL)
+    assert store.above("queue/a", times[2]) == (2, 2 * one)
+    assert store.above("queue/b", ZERO) == (0, 0)
 
 
 def test_deleted_values_are_in_no_file_once_the_store_is_closed(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ def test_the_time_of_a_write_is_not_waited_for_beyond_the_deadline(error_s: floa
     assert part is not None
     for replica in ("r1", "r2"):
         part.take(replica, Appended(Status(), (True,)))
-    alone = part.end(stage.task.now.mono_s, is_hedged=False)
+    alone = part.end(stage.task.now.mono_s, is_hedged=False, is_at_large=True)
     assert isinstance(alone, Alone)
     stage.play(alone.steps(stage.task))
     stage.sleep(DEADLINE_S)
@@ -60,7 +60,7 @@ def test_with_eventual_consistency_a_read_ends_with_the_first_replica_that_answe
     reply = shown(Row(entry(-1)))
     stage.cache_of("register/x").absorb("r2", "i", part.request_to("r2", is_repeat=False), reply)
     part.take("r2", reply)
-    ended = part.end(stage.task.now.mono_s, is_hedged=False)
+    ended = part.end(stage.task.now.mono_s, is_hedged=False, is_at_large=True)
     assert ended == Done("-1", "Read/Ok", frozenset({"r2"}), is_weak=True)
 
 
@@ -74,4 +74,4 @@ def test_with_eventual_consistency_what_is_not_all_that_a_replica_has_is_asked_f
     assert part is not None
     part.take("r2", replace(shown(Row(entry(-1))), more=is_cut_off))
     stage.cache_of("register/x").lives += not is_cut_off
-    assert isinstance(part.end(stage.task.now.mono_s, is_hedged=False), Alone)
+    assert isinstance(part.end(stage.task.now.mono_s, is_hedged=False, is_at_large=True), Alone)

@@ -14,6 +14,7 @@ from quorate.api_specs.limits import STATE_BYTES_MAX, Limits
 from quorate.api_specs.messages import Accept, Append, Collect
 from quorate.client_sdk.protocol.core.rounds import Resolved, Task
 from quorate.client_sdk.protocol.core.values import Done, Failed, Invoke, Operation, Repair, Write
+from quorate.client_sdk.protocol.decisions import own_transitions
 from quorate.client_sdk.protocol.decisions.transitions import Command, FoldCommand
 from quorate.client_sdk.protocol.front_end import FrontEnd
 from quorate.client_sdk.protocol.operations import own_calls
@@ -177,6 +178,7 @@ def test_who_stores_large_calls_learns_how_large_the_state_is() -> None:
     for number in range(150):
         hand.start("f1", put(f"{number}{text}"), f"put {number}")
         hand.settle()
+        hand.carry_commits("f1", *ALL)
     refused = [each for each in hand.outcomes.values() if isinstance(each, Failed)]
     assert refused
     assert all("keep less in one object" in each.detail for each in refused)
@@ -514,3 +516,128 @@ def test_who_has_stored_a_call_does_not_begin_again_where_the_configuration_chan
     stage.reconfigure("r1", "r4", "r5")
     assert stage.is_over
     assert stage.result is None
+
+
+FEW = Limits(value_bytes_max=6000)
+"""A state of 3,000 bytes at most for which calls are stored, and 1,000 bytes of calls that wait at each replica: a handful."""
+TIMINGS = pytest.mark.parametrize("front_end_error_s", [None, 0.0], ids=["alone", "in a round"])
+
+
+def few(
+    monkeypatch: pytest.MonkeyPatch, front_end_error_s: float | None, blind: int, initial: int, final: int
+) -> Hand:
+    """A cluster with such bounds and quorums of these sizes, where nobody has the log run unless there is no room."""
+    choice = QuorumChoice(
+        kept_type("cart"), dict.fromkeys(ALL, 1), {"Blind/Ok": (0, blind), "Call/Ok": (initial, final)}
+    )
+    monkeypatch.setattr(ClusterDocument, "choice_of", lambda _, name: choice)
+    monkeypatch.setattr(own_calls, "is_to_run_log", lambda *_: False)
+    clock = ClockSettings(front_end_error_s=front_end_error_s)
+    return Hand({}, types={"cart": "shop:Cart"}, clock=clock, limits=FEW)
+
+
+def run(hand: Hand, front: str, operation: Invoke, silent: str, *, is_down: bool) -> Done | Failed:
+    """How an operation ends while a replica is silent, or down: no connection can be made."""
+    name = f"{front} at {hand.now_us}"
+    hand.start(front, operation, name)
+    while name not in hand.outcomes:
+        lost = [packet for packet in hand.packets if packet.send.replica == silent]
+        hand.packets = [packet for packet in hand.packets if packet not in lost]
+        others = {packet.send.replica for packet in hand.packets if packet.front == front}
+        hand.packets, kept = lost if is_down else [], hand.packets
+        if is_down and lost:
+            hand.fail(front, definite=True)
+        hand.packets += kept
+        if others:
+            hand.carry(front, min(others))
+        else:
+            hand.sleep()
+    hand.carry_commits(front, *(name for name in ALL if name != silent))
+    outcome = hand.outcomes[name]
+    assert isinstance(outcome, Done | Failed)
+    return outcome
+
+
+@TIMINGS
+@pytest.mark.parametrize("is_down", [True, False], ids=["down", "silent"])
+def test_calls_that_nobody_can_run_are_refused_before_they_stop_the_object(
+    front_end_error_s: float | None, monkeypatch: pytest.MonkeyPatch, *, is_down: bool
+) -> None:
+    """With Call (3, 1) and one replica silent, 330 calls of 4 KiB were all stored, and made a state that no call could be run on: the object stood
+    still, though all replicas were back, until an operator took calls out."""
+    hand = few(monkeypatch, front_end_error_s, blind=1, initial=3, final=1)
+    hand.ask("f0", call("content"))
+    ends = [
+        run(hand, f"f{number % 2}", put(f"{number}" + "x" * 100), "r3", is_down=is_down)
+        for number in range(40)
+    ]
+    stored = sum(isinstance(each, Done) for each in ends)
+    assert 2 <= stored <= 6
+    refused = [each for each in ends if isinstance(each, Failed)]
+    unsure = [each for each in refused if not each.definite]
+    assert len(unsure) <= (0 if is_down else 2), "each front end may find out once"
+    assert {each.reason for each in refused if each.definite} == {"log-full"}
+    hand.packets.clear()
+    shown = hand.ask("f2", call("content"))
+    assert shown.condition == "Ok"
+    assert stored <= str(shown.results[0]).count('xxx":1') <= stored + len(unsure)
+    assert hand.ask("f3", put("y")) == Response("Ok"), "there is room again"
+
+
+@TIMINGS
+def test_where_there_is_no_room_the_calls_that_wait_run_first(
+    front_end_error_s: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hand = few(monkeypatch, front_end_error_s, blind=2, initial=2, final=2)
+    for number in range(30):
+        hand.start(f"f{number % 2}", put("a" * 100), f"put {number}")
+        hand.settle()
+    assert all(isinstance(each, Done) for each in hand.outcomes.values())
+    assert hand.ask("f3", call("content")) == answer(**{"a" * 100: 30})
+
+
+def test_what_some_store_and_others_have_no_room_for_is_done_once_the_others_have(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It cannot be taken back. Nobody else may have the calls run that are in the way."""
+    hand = few(monkeypatch, None, blind=3, initial=1, final=3)
+    hand.ask("f1", call("content"))
+    for number in range(9):  # At r1 and r2 alone.
+        hand.start("f1", put(f"{number}" + "x" * 100), f"at two {number}")
+        for replica in ("r1", "r2"):
+            hand.carry("f1", replica)
+        hand.cancel("f1", f"at two {number}")
+        hand.drop("f1")
+    hand.start("f2", put("last"), "last")
+    hand.settle()
+    assert isinstance(hand.outcomes["last"], Done)
+    assert '"last":1' in str(hand.ask("f3", call("content")).results[0])
+
+
+def test_who_looks_is_answered_though_others_store_more_than_a_decision_runs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Who had to run ever more of them never came to an end."""
+    hand = few(monkeypatch, None, blind=2, initial=2, final=2)
+    monkeypatch.setattr(own_transitions, "FOLDED_MAX", 1)
+    monkeypatch.setattr(own_calls.Room, "make", lambda self, task: _in_vain())
+    hand.ask("f2", put("a"))
+    hand.start("f1", call("keep", "x", key="k"), "asked")
+    stored = 0
+    for number in range(60):
+        names = [f"put {number} {each}" for each in range(2)]
+        hand.start_all("f2", dict.fromkeys(names, put("a")))
+        hand.arrive("f2")
+        stored += sum(isinstance(hand.outcomes.get(name), Done) for name in names)
+        hand.arrive("f1")
+        hand.carry_commits("f1", *ALL)
+        if "asked" in hand.outcomes:
+            break
+    assert isinstance(hand.outcomes["asked"], Done)
+    assert stored > 5
+
+
+def _in_vain() -> Any:
+    """As where others fill the room at once."""
+    yield from ()
+    return False

@@ -55,7 +55,7 @@ class NotingPart:
         else:
             self.taken.append(replica)
 
-    def end(self, now_s: float, *, is_hedged: bool) -> Outcome | Alone | None:
+    def end(self, now_s: float, *, is_hedged: bool, is_at_large: bool) -> Outcome | Alone | None:
         """See Part."""
         if len(self.taken) >= self._needed:
             return Done(self.operation.object, "Read/Ok", frozenset(self.taken))
