@@ -46,7 +46,8 @@ AGAIN_PASSES_MAX: Final = 32
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
 WAITING_MAX: Final = 10_000
-"""Entries that may not be installed yet, and objects whose decisions are behind, that are remembered for each other replica."""
+"""Entries that may not be installed yet, and objects whose decisions are behind, that are remembered for each other replica. Of more entries, those
+that were given out to be repaired make room for others, in turn: else so many that never become complete would keep all others from it."""
 
 
 class Lack(NamedTuple):
@@ -74,10 +75,12 @@ class _Behind(NamedTuple):
 
 
 class _Waiting(NamedTuple):
-    """Since which pass an entry has waited, and in which one it is overdue."""
+    """Since which pass an entry has waited, what the pass that found it began after, in which one it is overdue, and whether it was once."""
 
     since: int
+    began: int
     due: int
+    was_due: bool = False
 
 
 _NOT_BEHIND: Final = _Behind(NO_BALLOT, 0)
@@ -101,6 +104,12 @@ class Progress:
         """What the pass began after."""
         self._is_cut = False
         """Whether the pass found more than is remembered: then the next one looks at all of it again."""
+        self._lacks = 0
+        """How many lacks the pass has met;"""
+        self._turn = 0
+        """from which on it remembers further entries;"""
+        self._full_at = 0
+        """and the one for which it had no place: the next pass begins with that."""
         self._passes = 0
         self._waiting: dict[tuple[str, Timestamp], _Waiting] = {}
         """Entries that could not be installed: below the fence and not marked complete, say."""
@@ -125,10 +134,20 @@ class Progress:
 
     def begin(self) -> None:
         """Begin a pass, up to what was the latest change when the pass before ended."""
+        if self._is_cut:
+            self._make_places()
         self._upto, self._place, self._below = self.latest, 0, 0
         self._began, self._is_cut = self.since, False
+        self._lacks, self._turn, self._full_at = 0, self._full_at, 0
         self._passes += 1
         self._behind = {name: each._replace(is_due=True) for name, each in self._behind.items()}
+
+    def _make_places(self) -> None:
+        """What was overdue once is forgotten, for what found no place. It is found again: the pass begins no later than the one that found it."""
+        done = {key: each for key, each in self._waiting.items() if each.was_due}
+        for key in done:
+            del self._waiting[key]
+        self.since = min([self.since, *(each.began for each in done.values())])
 
     def request(self, limit: int) -> Changes:
         """The next question of the pass."""
@@ -187,16 +206,27 @@ class Progress:
 
     def wait_for(self, lack: Lack) -> None:
         """It is not here yet; the next pass asks again."""
+        self._lacks += 1
+        begun = _Waiting(self._passes, self._began, self._passes + OVERDUE_PASSES)
         for t in lack.entries:
             key = lack.object, t
-            begun = _Waiting(self._passes, self._passes + OVERDUE_PASSES)
-            self._remember(self._waiting, key, self._waiting.get(key, begun))
+            if key in self._waiting:
+                continue
+            if self._lacks < self._turn:
+                self._look_again()
+            elif not self._remember(self._waiting, key, begun):
+                self._full_at = self._full_at or self._lacks
 
-    def _remember(self, where: dict[_Key, _Value], key: _Key, value: _Value) -> None:
-        if key in where or len(where) < WAITING_MAX:
+    def _remember(self, where: dict[_Key, _Value], key: _Key, value: _Value) -> bool:
+        if has_room := key in where or len(where) < WAITING_MAX:
             where[key] = value
         else:
-            self.since, self._is_cut = self._began, True
+            self._look_again()
+        return has_room
+
+    def _look_again(self) -> None:
+        """The next pass looks at all that this one does."""
+        self.since, self._is_cut = self._began, True
 
     def settle(self, lack: Lack, told: Collected, log: Log) -> Lack | None:
         """What was told has been installed as far as may be; what of the lack to ask for once more, where the answer had no room
@@ -225,7 +255,7 @@ class Progress:
                     continue
                 found.setdefault(lack.object, []).append(row.entry)
                 again = min(self._passes - waiting.since, AGAIN_PASSES_MAX)
-                self._waiting[key] = waiting._replace(due=self._passes + again)
+                self._waiting[key] = waiting._replace(due=self._passes + again, was_due=True)
         return found
 
 

@@ -19,7 +19,7 @@ from quorate.client_sdk.protocol.decisions import (
     summary_builder,
 )
 from quorate.client_sdk.protocol.operations import observe, own_calls, queue_looks
-from quorate.replica.protocol import at_most_once
+from quorate.replica.protocol import at_most_once, catch_up
 from quorate.timestamps import clock_bound
 
 _BOUNDS: Final[tuple[tuple[Any, dict[str, int]], ...]] = (
@@ -36,6 +36,7 @@ _BOUNDS: Final[tuple[tuple[Any, dict[str, int]], ...]] = (
     (limits, {"WAITING_BYTES_MAX": 250}),
     (at_most_once, {"IDS_MAX": 3, "SENDERS_MAX": 1}),
     (clock_bound, {"AWAY_S": 0}),
+    (catch_up, {"WAITING_MAX": 2}),
 )
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from quorate.adts.log import NOTHING, Summary, Value
+from quorate.adts.log import NOTHING, Entry, Summary, Value
 from quorate.api_specs.limits import Limits
 from quorate.api_specs.messages import (
     Accept,
@@ -19,6 +19,7 @@ from quorate.api_specs.messages import (
     Row,
     Status,
 )
+from quorate.replica.protocol import catch_up
 from quorate.replica.protocol.catch_up import (
     OVERDUE_PASSES,
     Lack,
@@ -385,6 +386,48 @@ def test_what_waits_for_its_mark_is_overdue_after_a_while_and_then_less_and_less
             overdue.append(number)
         progress.begin()
     assert overdue == [4, 8, 16, 32, 64, 96]
+
+
+@pytest.mark.parametrize("per_object", [1, 3])
+def test_of_more_than_are_remembered_each_is_overdue_in_its_turn(
+    per_object: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever stored 10,000 entries at one replica that never become complete kept all others from being repaired."""
+    monkeypatch.setattr(catch_up, "WAITING_MAX", 6)
+    progress, replica = begun()
+    names = [f"queue/{number}" for number in range(24 // per_object)]
+    times = tuple(map(at, range(1, 1 + per_object)))
+    told = Changed(9, tuple(Change(name, NO_BALLOT, times) for name in names))
+    rows = Collected(Status(), rows=tuple(Row(Entry(str(t), t, Value("1"))) for t in times))
+    overdue: list[tuple[int, str]] = []
+    for number in range(60):
+        for each in progress.hear(progress.request(LIMIT), told, replica.store):
+            progress.wait_for(each)
+            progress.settle(each, rows, replica.store)
+            overdue += [(number, name) for name in progress.overdue([(each, rows)])]
+        assert len(progress._waiting) <= 6
+        progress.begin()
+    first = [next(number for number, each in overdue if each == name) for name in names]
+    assert max(first) <= 4 * (OVERDUE_PASSES + 3), "four times six are 24"
+    last = [max(number for number, each in overdue if each == name) for name in names]
+    assert min(last) > 30, "and again"
+
+
+def test_what_made_room_for_others_is_found_again_where_it_was_found_at_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(catch_up, "WAITING_MAX", 1)
+    progress, replica = begun()
+    told = Collected(Status(), rows=(Row(entry(3)),))
+    for _ in range(OVERDUE_PASSES + 1):
+        for each in heard(progress, changed(9, 3) if progress.since == 0 else Changed(9), replica):
+            progress.wait_for(each)
+            progress.overdue([(each, told)])
+        progress.begin()
+    assert progress.since == 9
+    progress.wait_for(Lack("queue/other", (at(4),)))
+    progress.begin()
+    assert progress.request(LIMIT).since == 0, "the changes that told of it are asked for again"
 
 
 def test_what_no_answer_has_room_for_waits_since_it_was_first_missed() -> None:
