@@ -4,12 +4,13 @@ Rows and values are counted where they stand, which is quick however long they a
 is no bound to how long its parts are but that of a body, and to look at each in Python takes longer.
 """
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
 from msgspec.structs import replace
 
-from ..adts.log import Entry, Summary
+from ..adts.log import Summary
 from .limits import ENTRY_BYTES
 from .messages import (
     Accept,
@@ -24,6 +25,7 @@ from .messages import (
     Reply,
     Request,
     Reserved,
+    Row,
     Scanned,
 )
 from .values import BRACKET_BYTES, payload_bytes, text_bytes
@@ -40,7 +42,7 @@ def weight(reply: Reply) -> int:
     """About how many bytes a reply takes."""
     if isinstance(reply, Collected):
         summary = 0 if reply.summary is None else summary_bytes(reply.summary)
-        rows = sum(_entry_bytes(row.entry) for row in reply.rows) if reply.rows else 0
+        rows = _rows_bytes(reply.rows) if reply.rows else 0
         events = sum(ENTRY_BYTES + text_bytes(event) for _, event in reply.events) if reply.events else 0
         return REPLY_BYTES + rows + events + summary
     if isinstance(reply, (Appended, Committed, Refused)):
@@ -79,10 +81,16 @@ def _with_fields(encoded: bytes) -> int:
     return len(encoded) * 6 // 5
 
 
-def _entry_bytes(entry: Entry) -> int:
-    """About how many bytes an entry takes. Of its id, a timestamp is part of what any entry weighs."""
-    payload = text_bytes(entry.value) if isinstance(entry.value, str) else 0
-    return ENTRY_BYTES + payload + max(0, text_bytes(entry.id) - TIMESTAMP_BYTES)
+def _rows_bytes(rows: Sequence[Row]) -> int:
+    """About how many bytes the entries of rows take. Of an id, a timestamp is part of what any entry weighs."""
+    size = ENTRY_BYTES * len(rows)
+    for row in rows:
+        entry = row.entry
+        value, id = entry.value, entry.id
+        if isinstance(value, str):
+            size += len(value) if value.isascii() else len(value.encode())
+        size += max(0, (len(id) if id.isascii() else len(id.encode())) - TIMESTAMP_BYTES)
+    return size
 
 
 def carried_bytes(request: Request) -> int:

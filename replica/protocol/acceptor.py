@@ -205,7 +205,7 @@ def _read_window(
     page, room = bounds.page_entries_max, _room_to_read(bounds, payload=window.payload)
     is_known = window.upto > after
     arrived = log.arrivals(state.name, after, window.upto, window.since, page, room) if is_known else []
-    kept = page_of((row for _, row in arrived), room)
+    kept = page_of([row for _, row in arrived], room)
     rows = _shown(kept, payload=window.payload)
     if len(arrived) == page or len(kept) < len(arrived):
         return rows, arrived[len(kept) - 1][0], window.upto, True

@@ -82,3 +82,12 @@ def test_long_parts_of_a_summary_count(summary: Summary) -> None:
     reply = Collected(Status(), summary=summary)
     assert weight(reply) >= 50_000
     assert weight(reply) >= LEAST_SHARE * len(msgspec.json.encode(reply))
+
+
+def test_values_and_ids_weigh_their_bytes() -> None:
+    def of(id: str, value: str) -> int:
+        entry = Entry(id, make(1, 0, "a"), Value(value))
+        return weight(Collected(Status(), summary=None, rows=(Row(entry),)))
+
+    assert of("a" * 100, "ä" * 1000) - of("a" * 100, "a" * 1000) == 1000
+    assert of("ä" * 100, "a") - of("a" * 100, "a") == 100

@@ -2,7 +2,7 @@
 
 from quorate.adts.log import Entry, Value
 from quorate.api_specs.messages import Row
-from quorate.replica.protocol.pages import page_of, read_until_full, value_in
+from quorate.replica.protocol.pages import page_of, payloads_bytes, read_until_full, value_in
 from quorate.timestamps.timestamp import make
 
 
@@ -32,3 +32,11 @@ def test_reading_stops_at_the_first_row_without_room() -> None:
 def test_rows_without_payload_weigh_nothing() -> None:
     t = make(9, 0, "a")
     assert len(page_of([Row(Entry(t, t))] * 9, 1)) == 9
+
+
+def test_payloads_are_measured_in_bytes() -> None:
+    t = make(9, 0, "a")
+    rows = [Row(Entry(t, t, Value('"äöü€"')))] * 5  # Of 11 bytes each.
+    assert [len(page_of(rows, 11 * count)) for count in (1, 2, 3)] == [1, 2, 3]
+    assert len(page_of(rows, 32)) == 2
+    assert payloads_bytes(rows) == 55
