@@ -142,7 +142,7 @@ class Driver:
         self._starts: Final = Starts(
             self._begin, document.limits, self._clock.now, by_connections=own is not None
         )
-        self._waiting: Final[dict[int, asyncio.Future[Outcome]]] = {}
+        self._waiting: Final[dict[int, Start]] = {}
         self._timer: asyncio.Handle | None = None
         self._wakes_at_s = 0.0
         """When the timer, if it is set, will wake the machine."""
@@ -217,21 +217,34 @@ class Driver:
             raise _closed()
         start = self._starts.add(operation, deadline_s, traced, turn, asked)
         try:
-            return await (start.caller if left is None else asyncio.shield(start.caller))
+            return await start.caller
         except asyncio.CancelledError:
-            if left is not None and not start.caller.cancelled():
+            if left is not None:
                 self._leave(start, left)
             raise
         finally:
             if self._traces is not None:
                 self._traces.drop(start.number)
-            if start.caller.cancelled() and self._waiting.pop(start.number, None) is not None:
+            if (
+                left is None
+                and start.caller.cancelled()
+                and self._waiting.pop(start.number, None) is not None
+            ):
                 self._step(lambda: self._machine.cancel(start.number, self._clock.now()))
 
     def _leave(self, start: Start, left: Left) -> None:
-        """The caller was cancelled, and its operation goes on, if it is not over already."""
+        """The caller was cancelled. Whatever comes of what was begun is for another who waits; what was not begun is not. `asyncio.shield` would have
+        each dequeue wait for one more turn of the loop."""
+        if not start.caller.cancelled():
+            left(start.caller)
+            return
+        if start.missed is None and start.number not in self._waiting:
+            return
+        start.caller = asyncio.get_running_loop().create_future()
         left(start.caller)
-        if start.number in self._waiting:
+        if start.missed is not None:
+            start.answer(start.missed)
+        else:
             self._step(lambda: self._machine.leave(start.number, self._clock.now()))
 
     def _begin(self, starts: Sequence[Start], deadline_s: float, asked: Now) -> None:
@@ -246,7 +259,7 @@ class Driver:
             )
             for number, start in zip(numbers, starts, strict=True):
                 start.number = number
-                self._waiting[number] = start.caller
+                self._waiting[number] = start
                 if self._traces is not None:
                     self._traces.carry(number, start.traced)
             self._apply(effects, is_last=True)
@@ -255,7 +268,7 @@ class Driver:
         except BaseException as error:  # noqa: BLE001 - as in _step
             failed = self._broken(error)
             for start in starts:
-                _answer(start.caller, failed)
+                start.answer(failed)
 
     def hurry(self) -> None:
         """Have dequeues that wait for items end with what they find at their next look, which comes soon."""
@@ -338,8 +351,8 @@ class Driver:
         failed = Failed(
             "unknown", "the front end met an error of its own, which its log shows", definite=False
         )
-        for future in self._waiting.values():
-            _answer(future, failed)
+        for start in self._waiting.values():
+            start.answer(failed)
         self._waiting.clear()
         if isinstance(error, KeyboardInterrupt | SystemExit):
             # In the loop's next turn: raised here it would cut off others who begin in this one.
@@ -357,9 +370,9 @@ class Driver:
             self._forwarding.add(forwarding)
             forwarding.add_done_callback(self._forwarding.discard)
         for finish in effects.finished:
-            future = self._waiting.pop(finish.number, None)
-            if future is not None:
-                _answer(future, finish.outcome)
+            start = self._waiting.pop(finish.number, None)
+            if start is not None:
+                start.answer(finish.outcome)
         self._wake_at(effects.wake_at_s)
 
     def _wake_at(self, wake_at_s: float | None) -> None:
@@ -376,18 +389,13 @@ class Driver:
         )
 
     def _fail_all(self, error: Exception) -> None:
-        for future in self._waiting.values():
-            if not future.done():
-                future.set_exception(error)
+        for start in self._waiting.values():
+            if not start.caller.done():
+                start.caller.set_exception(error)
         self._waiting.clear()
         for start in self._starts.take():
             if not start.caller.done():
                 start.caller.set_exception(_closed())
-
-
-def _answer(caller: asyncio.Future[Outcome], outcome: Outcome) -> None:
-    if not caller.done():
-        caller.set_result(outcome)
 
 
 def _raise(error: BaseException) -> None:

@@ -25,7 +25,7 @@ BYTES_MAX: Final = 256 * 1024
 class Start:
     """One operation, when it was asked for, how long it may take since, and its caller. `number` is the machine's, once it has begun."""
 
-    __slots__ = ("asked", "caller", "deadline_s", "number", "operation", "traced", "turn")
+    __slots__ = ("asked", "caller", "deadline_s", "missed", "number", "operation", "traced", "turn")
 
     def __init__(
         self, operation: Operation, deadline_s: float, asked: Now, traced: Sequence[Any], turn: Hashable
@@ -37,8 +37,18 @@ class Start:
         """Who takes turns with others."""
         self.traced: Final = traced
         """Its span, if it has one."""
-        self.caller: Final[asyncio.Future[Outcome]] = asyncio.get_running_loop().create_future()
+        self.caller: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
+        """Who waits for the outcome."""
+        self.missed: Outcome | None = None
+        """The outcome, where it came to a caller that was cancelled."""
         self.number = 0
+
+    def answer(self, outcome: Outcome) -> None:
+        """It has come to this."""
+        if not self.caller.done():
+            self.caller.set_result(outcome)
+        elif self.caller.cancelled():
+            self.missed = outcome
 
     @property
     def until_s(self) -> float:

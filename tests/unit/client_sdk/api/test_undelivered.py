@@ -101,18 +101,21 @@ async def test_what_a_cancelled_dequeue_took_is_given_to_the_next_in_order(
         assert await queue.dequeue() is None
 
 
+@pytest.mark.parametrize("is_first", [False, True])
 async def test_an_item_whose_answer_was_there_when_its_caller_was_cancelled_is_kept(
-    cluster: LoopbackCluster,
+    cluster: LoopbackCluster, is_first: bool
 ) -> None:
-    """The narrowest moment: the future is done, and the task that waits for it has not run yet."""
+    """The narrowest moments: the future is done, or cancelled just before, and the task that waits for it has not run yet."""
     async with await connect_async(cluster.document) as client:
         await filled(client, "q", 2)
         taking = asyncio.create_task(client.queue("q").dequeue())
         step = client._driver._apply
 
         def apply(effects: Any, **how: Any) -> None:
+            if is_first and effects.finished:
+                taking.cancel()
             step(effects, **how)
-            if any(finish for finish in effects.finished):
+            if effects.finished:
                 taking.cancel()
 
         client._driver._apply = apply  # type: ignore[method-assign]
