@@ -11,13 +11,14 @@ Owns how far this replica has looked at each other one, what it still lacks, and
 It must not know how messages travel, nor when.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from copy import copy
 from typing import Final, NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
 from ...adts.log import Entry
+from ...adts.types.catalogue import adt_of, is_overwritten
 from ...api_specs.limits import Limits
 from ...api_specs.messages import (
     Append,
@@ -35,7 +36,7 @@ from ...api_specs.messages import (
 from ...gc.collection import ended_at
 from ...timestamps.ballot import NO_BALLOT, Ballot, term_of
 from ...timestamps.clock import Now
-from ...timestamps.timestamp import Timestamp
+from ...timestamps.timestamp import ZERO, Timestamp
 from .log import Effect, Log, ObjectState, PutRows, PutState
 
 OVERDUE_PASSES: Final = 4
@@ -45,6 +46,9 @@ AGAIN_PASSES_MAX: Final = 32
 """at most so many."""
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
+NEWEST_MAX: Final = 100
+NEWEST_BYTES: Final = 65_536
+"""Of a cell's newest entries so many are looked at, and of their values so much, to find a complete one."""
 WAITING_MAX: Final = 10_000
 """Entries that may not be installed yet, and objects whose decisions are behind, that are remembered for each other replica. Of more entries, those
 that were given out to be repaired make room for others, in turn: else so many that never become complete would keep all others from it."""
@@ -236,6 +240,7 @@ class Progress:
             del self._behind[lack.object]
         told_of = {row.entry.t for row in told.rows}
         left = set(missing(lack.object, (t for t in told_of if t > told.status.horizon), log))
+        left -= _overtaken(lack.object, left, log)
         # An answer without rows is the last one: what is asked for newest first is deleted oldest first.
         rest = tuple(t for t in lack.entries if t not in told_of) if told_of else ()
         for t in lack.entries:
@@ -269,6 +274,16 @@ def missing(name: str, timestamps: Iterable[Timestamp], log: Log) -> tuple[Times
     state = _state(name, log)
     wanted = [t for t in timestamps if t > least(state)]
     return tuple(sorted(set(wanted) - log.stored(name, wanted), reverse=True)) if wanted else ()
+
+
+def _overtaken(name: str, left: Collection[Timestamp], log: Log) -> set[Timestamp]:
+    """Those that no view needs, for a complete entry here overtakes them (`gc.collection.collected_by_completion`). With `collect = false` they never become history; one that is not
+    complete, and lies below the fence, would be waited for as long as the object is there."""
+    if not left or not is_overwritten(adt_of(name)):
+        return set()
+    newest = log.newest(name, min(left), NEWEST_MAX, NEWEST_BYTES)
+    overtaking = max((row.entry.t for row in newest if row.complete), default=ZERO)
+    return {t for t in left if t < overtaking}
 
 
 def least(state: ObjectState) -> Timestamp:

@@ -30,7 +30,7 @@ from quorate.replica.protocol.catch_up import (
     missing,
     resumed,
 )
-from quorate.replica.protocol.log import Effect, Forget, ObjectState, PutRows
+from quorate.replica.protocol.log import Effect, Forget, MarkComplete, ObjectState, PutRows
 from quorate.timestamps.ballot import NO_BALLOT, Ballot
 from quorate.timestamps.clock import Now
 from quorate.timestamps.timestamp import ZERO
@@ -371,6 +371,21 @@ def test_what_was_told_and_may_not_be_installed_is_waited_for() -> None:
     assert progress.settle(lack(3), told, replica.store) is None
     assert not progress.is_level
     assert progress.safe_since == 0
+
+
+@pytest.mark.parametrize(("name", "waits"), [(CELL, False), (NAME, True)])
+def test_what_a_complete_entry_overtakes_in_a_cell_is_not_waited_for(name: str, *, waits: bool) -> None:
+    """With `collect = false` it becomes history nowhere."""
+    progress, replica = begun()
+    for effect in (PutRows(name, (entry(5), entry(7), entry(9))), MarkComplete(name, (at(7),))):
+        replica.store.apply(effect)
+    replica.ask(Collect(name, fence=at(9)))
+    missed = Lack(name, (at(8), at(6)))
+    progress.wait_for(missed)
+    told = Collected(Status(), rows=(Row(entry(6)), Row(entry(8))))
+    assert progress.settle(missed, told, replica.store) is None
+    progress.begin()
+    assert heard(progress, Changed(9), replica) == [missed if waits else Lack(name, (at(8),))]
 
 
 def test_what_waits_for_its_mark_is_overdue_after_a_while_and_then_less_and_less_often() -> None:

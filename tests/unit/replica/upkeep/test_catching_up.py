@@ -551,6 +551,28 @@ async def test_what_nobody_marks_complete_goes_to_read_repair_and_comes_once_it_
     assert here.lags["r2"].changes == 0
 
 
+async def test_what_was_overwritten_is_no_lag_where_everything_is_kept(tmp_path: Path) -> None:
+    """A write that came to one replica alone is below the others' fences, and has become history nowhere."""
+    document = replace(DOCUMENT, choices=(ChoiceRule("register/*", collect=False),))
+    members = [Member(open_folder(tmp_path / name, document, name)) for name in ("r1", "r2")]
+    for member in members:
+        await member.admit()
+    here, there = members
+    (lost,) = (await left_unmarked(members, "register/kept")).values()
+    t = at(there, 9)
+    for member in members:
+        await answer_of(member, [Append("register/kept", (Entry(t, t, Value("2")),), "first")])
+        await answer_of(member, [Commit("register/kept", complete=(t,))])
+    following = CatchingUp(here, To(there), repairs := Repairs())
+    for _ in range(3 + catch_up.OVERDUE_PASSES):
+        await following._pass("r2")
+    assert here.lags["r2"].changes == 0
+    assert repairs.asked == []
+    assert await here.run(lambda store: store.stored("register/kept", [lost.t, t])) == {t}
+    for member in members:
+        await asyncio.to_thread(member.close)
+
+
 @pytest.mark.parametrize(("reason", "at_first"), [("unavailable", 3), ("refused", 7)])
 async def test_where_too_few_replicas_answer_read_repair_nobody_else_is_put_off(
     members: list[Member], monkeypatch: pytest.MonkeyPatch, reason: Any, at_first: int
