@@ -11,6 +11,7 @@ Each step keeps that there is none, for a reason of its own:
 What is left is small, not always smallest: to leave out a write may make a wrong history of a right one.
 """
 
+from bisect import bisect_left
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
 from typing import Final
@@ -40,7 +41,7 @@ class Smaller:
         self.found = found
         self._specifications = specifications
         self._model = model
-        self._visits_max = min(visits_max, 10 * found.visits + 10_000)
+        self._visits_max = min(visits_max, 2 * found.visits + 1_000)
         self._tries = TRIES_MAX
         self._has_items = (
             [is_first_in_first_out(each) for each in specifications.values()] == [True]
@@ -54,8 +55,12 @@ class Smaller:
             return
         moments = sorted({call.returned for call in self.calls if call.is_known})
         least, most = 0, len(moments) - 1  # At `most` there is no right order.
+        likely = bisect_left(moments, self.found.until)
+        first = [likely, likely - 1]
         while least < most:
-            middle = (least + most) // 2
+            middle = first.pop(0) if first else (least + most) // 2
+            if not least <= middle < most:
+                continue
             if self._is_wrong(_known_at(self.calls, moments[middle])):
                 most = middle
             else:

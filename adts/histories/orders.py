@@ -8,7 +8,7 @@ Owns what *placed* means: how a search names the calls that it has placed. Must 
 """
 
 from bisect import bisect_right
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from enum import Enum
 from itertools import pairwise
 from typing import Any, Protocol
@@ -42,6 +42,9 @@ class Order(Protocol):
 
     def with_one(self, placed: Any, number: int) -> Hashable:
         """One more is placed, of `next`."""
+
+    def passed(self, met: Iterable[Any]) -> float:
+        """The moment beyond which none of these reaches: when the first call that none has placed returned."""
 
 
 class RealTime:
@@ -80,8 +83,14 @@ class RealTime:
         if number >= self.known:
             return base, window, of_unknown | 1 << (number - self.known)
         window |= 1 << (number - base)
+        if number > base:
+            return base, window, of_unknown
         gone = (~window & (window + 1)).bit_length() - 1
         return base + gone, window >> gone, of_unknown
+
+    def passed(self, met: Iterable[tuple[int, int, int]]) -> float:
+        """See Order."""
+        return self._returned[max(base for base, _, _ in met)]
 
 
 def _open_at_returns(known: Sequence[Call]) -> Iterator[list[int]]:
@@ -152,6 +161,10 @@ class Lanes:
     def with_one(self, placed: int, number: int) -> int:
         """See Order."""
         return placed | 1 << number
+
+    def passed(self, met: Iterable[int]) -> float:
+        """See Order."""
+        return NEVER
 
 
 def order_of(model: Model, calls: Sequence[Call]) -> Order:

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from ..specification import SerialSpecification
-from .calls import Call
+from .calls import NEVER, Call
 from .forced import FirstIn, has_distinct_items, is_first_in_first_out
 from .orders import Model, Order, order_of
 from .steps import Steps
@@ -29,6 +29,8 @@ class Found(NamedTuple):
     states: Mapping[str, Any]
     stuck: tuple[Call, ...]
     visits: int
+    until: float = NEVER
+    """If it is not right, and in real time: what was known at this moment has no right order either; unless what came later forced something."""
 
 
 def search(
@@ -101,7 +103,8 @@ class _Search:
                 longest = list(path), placed, state
         numbers, placed, state = longest
         stuck = [number for number in order.next(placed) if number < order.known]
-        return self._found(False, numbers, state, stuck, len(seen))
+        until = order.passed(placed for placed, _ in seen)
+        return self._found(False, numbers, state, stuck, len(seen))._replace(until=until)
 
     def _found(
         self, is_right: bool, numbers: Sequence[int], state: int, stuck: Sequence[int], visits: int

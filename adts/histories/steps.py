@@ -5,16 +5,19 @@ it stood in a right order, it can stand here. So reads do not branch. That asks 
 without it each call branches. A call whose outcome is unknown is placed where it changes something, or never.
 """
 
-from collections.abc import Collection, Hashable, Iterator, Mapping
-from typing import Any
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
 from ..specification import Event, EventClass, Invocation, Response, SerialSpecification, outcomes_of
 from .orders import Order
 
+UNTOLD: Final = -1
+"""The number of each response that no call was answered with."""
+
 
 class Steps:
-    """What may come next, and to what it leads. States and calls are small numbers: a state is compared with others once, when it is first
-    met."""
+    """What may come next, and to what it leads. States, calls and responses are small numbers: a state is compared with others once, when it is
+    first met. An object is asked once what an invocation does in a state, however many calls ask that."""
 
     def __init__(self, specifications: Mapping[str, SerialSpecification], order: Order) -> None:
         self._order = order
@@ -22,15 +25,22 @@ class Steps:
         self._specifications = list(specifications.values())
         self._states: list[tuple[Hashable, ...]] = []
         self._numbers: dict[tuple[Hashable, ...], int] = {}
-        kinds: dict[tuple[int, Invocation, tuple[Response, ...]], int] = {}
         places = {name: place for place, name in enumerate(self._objects)}
-        self._kind_of = [
-            kinds.setdefault((places[call.object], call.invocation, call.answers), len(kinds))
-            for call in order.calls
+        questions: dict[tuple[int, Invocation], int] = {}
+        kinds: dict[tuple[int, tuple[Response, ...]], int] = {}
+        self._kind_of = list[int]()
+        for call in order.calls:
+            question = questions.setdefault((places[call.object], call.invocation), len(questions))
+            self._kind_of.append(kinds.setdefault((question, call.answers), len(kinds)))
+        self._questions = list(questions)
+        self._responses: dict[Response, int] = {}
+        self._outcomes: list[dict[int, tuple[tuple[int, int], ...]]] = [{} for _ in questions]
+        """What each question does, by the state in which it is asked: (state after it, response)."""
+        self._kinds = [(question, frozenset(map(self._told, answers))) for question, answers in kinds]
+        """The question that calls of a kind ask, and the responses that they may have had; any, where there is none."""
+        self._never_changes = [
+            self._is_without_effect(*self._questions[question], answers) for question, answers in kinds
         ]
-        self._kinds = list(kinds)
-        self._never_changes = [self._is_without_effect(*kind) for kind in kinds]
-        self._effects: list[dict[int, tuple[int, ...]]] = [{} for _ in kinds]
 
     def _is_without_effect(self, place: int, invocation: Invocation, answers: tuple[Response, ...]) -> bool:
         changes: Collection[EventClass] | None = getattr(self._specifications[place], "changes", None)
@@ -50,39 +60,57 @@ class Steps:
         """(call, placed, state) of each step from here."""
         order, kind_of = self._order, self._kind_of
         numbers = order.next(placed)
-        steps = []
-        for number in numbers:
-            if number >= order.known:
-                break
-            effects = self._effects_of(kind_of[number], state)
-            if effects == (state,) and self._never_changes[kind_of[number]]:
-                return iter(((number, order.with_one(placed, number), state),))
-            if effects:
-                steps.append((number, effects))
+        known = [number for number in numbers if number < order.known]
+        left = []
+        for number in known:
+            kind = kind_of[number]
+            if not self._never_changes[kind]:
+                left.append(number)
+            elif after := self._after(kind, state):
+                if set(after) == {state}:
+                    return iter(((number, order.with_one(placed, number), state),))
+                left.append(number)
+        return self._branches(placed, state, left, numbers[len(known) :])
+
+    def _branches(
+        self, placed: Any, state: int, known: Sequence[int], unknown: Sequence[int]
+    ) -> Iterator[tuple[int, Any, int]]:
+        """What each of these calls leads to; an object is asked when the branch is looked at."""
+        order, kind_of = self._order, self._kind_of
+        for number in known:
+            for new in self._after(kind_of[number], state):
+                yield number, order.with_one(placed, number), new
         alike = set()
-        for number in numbers:
-            if number >= order.known and (kind := kind_of[number]) not in alike:
+        for number in unknown:
+            if (kind := kind_of[number]) not in alike:
                 alike.add(kind)  # They can be swapped: one stands for all.
-                effects = self._effects_of(kind, state)
-                if changes := tuple(new for new in effects if new != state):
-                    steps.append((number, changes))
-        return ((number, order.with_one(placed, number), new) for number, effects in steps for new in effects)
+                for new in self._after(kind, state):
+                    if new != state:
+                        yield number, order.with_one(placed, number), new
 
-    def _effects_of(self, kind: int, state: int) -> tuple[int, ...]:
+    def _after(self, kind: int, state: int) -> list[int]:
         """The states after a call of that kind, by each outcome that agrees with its answer."""
-        effects = self._effects[kind].get(state)
-        if effects is None:
-            effects = self._effects[kind][state] = self._computed(kind, state)
-        return effects
+        question, answers = self._kinds[kind]
+        outcomes = self._outcomes[question]
+        found = outcomes.get(state)
+        if found is None:
+            found = outcomes[state] = self._asked(question, state)
+        return [after for after, response in found if not answers or response in answers]
 
-    def _computed(self, kind: int, state: int) -> tuple[int, ...]:
-        place, invocation, answers = self._kinds[kind]
-        states = self._states[state]
-        found = outcomes_of(self._specifications[place], states[place], invocation)
-        new = [after for after, response in found if not answers or response in answers]
+    def _asked(self, question: int, state: int) -> tuple[tuple[int, int], ...]:
+        place, invocation = self._questions[question]
+        states, responses = self._states[state], self._responses
+        before = states[place]
         return tuple(
-            dict.fromkeys(self._number((*states[:place], after, *states[place + 1 :])) for after in new)
+            (
+                state if after is before else self._number((*states[:place], after, *states[place + 1 :])),
+                responses.get(response, UNTOLD),
+            )
+            for after, response in outcomes_of(self._specifications[place], before, invocation)
         )
+
+    def _told(self, response: Response) -> int:
+        return self._responses.setdefault(response, len(self._responses))
 
     def _number(self, states: tuple[Hashable, ...]) -> int:
         number = self._numbers.setdefault(states, len(self._states))

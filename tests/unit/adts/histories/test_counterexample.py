@@ -1,6 +1,7 @@
 """What is left of a history without a right order: it has none either, and it is small."""
 
 import random
+from typing import Any
 
 import pytest
 
@@ -82,6 +83,28 @@ def test_what_was_not_known_at_the_end_is_shown_as_unknown() -> None:
         "Read() → Ok(b)"
     ]
     assert all(each.returned in (6, NEVER) for each in small.calls)
+
+
+def test_the_moment_at_which_it_goes_wrong_is_known_from_the_search_of_all(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """To look for it among 2,000 moments by halves asks for 11 searches."""
+    calls = [call("Write", (f"v{number}",), 10 * number) for number in range(1_000)]
+    calls += [call("Read", (), 10 * number + 5, f"v{number}") for number in range(1_000) if number != 700]
+    calls.append(call("Read", (), 7_005, "v3"))
+    found = search({"x": known_types()["register"]}, calls)
+    assert found.until == 7_006
+    small = Smaller({"x": known_types()["register"]}, calls, Model.LINEARIZABLE, found, VISITS_MAX)
+    searched = list[int]()
+
+    def counted(*given: Any, **named: Any) -> Found:
+        searched.append(len(given[1]))
+        return search(*given, **named)
+
+    monkeypatch.setattr("quorate.adts.histories.counterexample.search", counted)
+    small.end_earlier()
+    assert max(each.returned for each in small.calls) == 7_006
+    assert searched == [1_402, 1_401]
 
 
 def test_without_tries_what_there_is_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -57,6 +57,15 @@ def test_what_overlaps_at_a_moment_may_come_in_both_orders() -> None:
     assert set(all_orders(order_of(Model.LINEARIZABLE, [call("a", 1, 3), call("b", 3, 4)]))) == {"13", "31"}
 
 
+def test_what_none_has_passed_is_the_return_of_the_first_call_that_none_has_placed() -> None:
+    order = order_of(Model.LINEARIZABLE, CALLS)
+    second = order.with_one(order.start(), 1)
+    both = order.with_one(second, 0)
+    assert order.passed([second, order.start()]) == 3
+    assert order.passed([order.start(), order.with_one(both, 2), both]) == 8
+    assert order_of(Model.SERIALIZABLE, CALLS).passed([0]) == NEVER
+
+
 @pytest.mark.parametrize("model", Model)
 def test_long_lanes_are_made_in_time_that_grows_with_their_length(model: Model) -> None:
     """What comes before each of 20,000 calls of one process, or alike, is not looked for among all."""

@@ -1,7 +1,7 @@
 """What may come next, and to what it leads."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
 
 import pytest
 
@@ -10,6 +10,7 @@ from quorate.adts.histories.orders import Model, order_of
 from quorate.adts.histories.steps import Steps
 from quorate.adts.specification import Invocation, Response
 from quorate.adts.types.catalogue import known_types
+from quorate.adts.types.counter import Counter
 
 REGISTER = {"r": known_types()["register"]}
 
@@ -51,3 +52,32 @@ def test_a_state_is_one_number_however_it_is_reached() -> None:
     order = order_of(Model.LINEARIZABLE, [call("Write", 1), call("Cas", None, 1, until=NEVER)])
     steps = Steps(REGISTER, order)
     assert len({state for _, _, state in steps.further(*steps.start())}) == 1
+
+
+def test_an_object_is_asked_once_what_an_invocation_does_in_a_state() -> None:
+    """However many calls ask that, and whatever they were answered."""
+
+    class Asked(Counter):
+        asked: ClassVar[list[Invocation]] = []
+
+        def step(self, state: int, invocation: Invocation) -> tuple[int, Response]:
+            self.asked.append(invocation)
+            return super().step(state, invocation)
+
+    order = order_of(Model.LINEARIZABLE, [call("Read", results=(value,)) for value in (3, 4, 5, 4)])
+    steps = Steps({"r": Asked()}, order)
+    assert not list(steps.further(*steps.start()))
+    assert not list(steps.further(*steps.start()))
+    assert Asked.asked == [Invocation("Read")]
+
+
+def test_a_call_that_may_have_been_answered_in_two_ways_is_the_only_step_too() -> None:
+    class Either(Counter):
+        def outcomes(self, state: int, invocation: Invocation) -> Iterable[tuple[int, Response]]:
+            del invocation
+            return [(state, Response("Ok", (value,))) for value in (1, 2)]
+
+    both = (Response("Ok", (1,)), Response("Ok", (2,)))
+    calls = [Call("p", "r", Invocation("Read"), 1, 9, both), call("Read", results=(1,))]
+    steps = Steps({"r": Either()}, order_of(Model.LINEARIZABLE, calls))
+    assert [number for number, _, _ in steps.further(*steps.start())] == [0]
