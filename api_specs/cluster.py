@@ -232,6 +232,9 @@ class ClusterDocument(Struct, frozen=True, forbid_unknown_fields=True, dict=True
     dead: tuple[str, ...] | UnsetType = UNSET
     """While the cluster changes: members of before that an operator has declared dead. They are off, and stay off; `survivors` stand in for them. Left
     out of the JSON form where there are none."""
+    given_up: tuple[str, ...] | UnsetType = UNSET
+    """While the cluster changes: members with votes of another configuration that it was to come to, until others of that were declared dead. What was
+    stored meanwhile may be there, so they are among the `survivors`. Left out of the JSON form where there are none."""
 
     @property
     def former_members(self) -> tuple[str, ...]:
@@ -243,13 +246,18 @@ class ClusterDocument(Struct, frozen=True, forbid_unknown_fields=True, dict=True
         """`dead`, empty where it is left out."""
         return () if self.dead is UNSET else self.dead
 
+    @property
+    def stand_ins(self) -> tuple[str, ...]:
+        """`given_up`, empty where it is left out."""
+        return () if self.given_up is UNSET else self.given_up
+
     @cached_property
     def survivors(self) -> frozenset[str]:
-        """Where some members of the configuration before were declared dead, all others of it that have votes, or stand in a quorum system; else
-        empty."""
+        """Where some members of the configuration before were declared dead, all others of it that have votes, or stand in a quorum system, and those of
+        `given_up`; else empty."""
         if self.former is None or not self.declared_dead:
             return frozenset()
-        return self.former.voters.difference(self.declared_dead)
+        return self.former.voters.union(self.stand_ins).difference(self.declared_dead)
 
     @cached_property
     def voters(self) -> frozenset[str]:
@@ -385,13 +393,18 @@ class ClusterDocument(Struct, frozen=True, forbid_unknown_fields=True, dict=True
                 yield from ((rule, quorum) for quorum in self.choice_by(rule, adt).asked())
 
 
+def alone(document: ClusterDocument) -> ClusterDocument:
+    """The document without what is said in the middle of a change alone; of one that changes, what it changes to."""
+    return replace(document, old=UNSET, dead=UNSET, given_up=UNSET)
+
+
 def with_states(document: ClusterDocument, states: Mapping[str, bool]) -> ClusterDocument:
     """The document whose standing rules for these objects have fallen back, or not; of one that changes, what it changes to."""
     rules = (
         rule.in_state(states[rule.objects]) if rule.standing is not None and rule.objects in states else rule
         for rule in document.choices
     )
-    return replace(document, old=UNSET, dead=UNSET, choices=tuple(rules))
+    return replace(alone(document), choices=tuple(rules))
 
 
 def switch_problem(old: ClusterDocument, new: ClusterDocument, live: Collection[str]) -> str:
@@ -474,9 +487,10 @@ def parse(text: str, source: str = "cluster.toml") -> ClusterDocument:
 
 
 def _of_user(document: ClusterDocument) -> ClusterDocument:
-    if any(each is not UNSET for each in (document.epoch, document.old, document.retired, document.dead)):
+    written = (document.epoch, document.old, document.retired, document.dead, document.given_up)
+    if any(each is not UNSET for each in written):
         raise BadCluster(
-            "epoch, old, retired, dead: the cluster writes these itself when it changes: leave them out"
+            "epoch, old, retired, dead, given_up: the cluster writes these itself when it changes: leave them out"
         )
     if any(rule.fallen_back is not UNSET for rule in document.choices):
         raise BadCluster(
@@ -530,6 +544,8 @@ def checked(document: ClusterDocument) -> ClusterDocument:
 
 
 def _check_dead(document: ClusterDocument) -> None:
+    if strangers := [name for name in document.stand_ins if name not in document.votes]:
+        raise BadCluster(f"given_up: {', '.join(strangers)} is no member")
     dead = document.declared_dead
     if not dead:
         return

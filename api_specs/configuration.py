@@ -16,7 +16,7 @@ from ..adts.types.catalogue import SPECIFICATIONS
 from ..quorums.choices.minimal import resilience
 from ..quorums.choices.system_choice import SystemQuorum
 from ..quorums.systems.tally import Quorum, VoteCount
-from .cluster import BadCluster, ChoiceRule, ClusterDocument, ReplicaInfo, checked
+from .cluster import BadCluster, ChoiceRule, ClusterDocument, ReplicaInfo, alone, checked
 from .patterns import covers, is_met
 
 TOLD_MAX: Final = 4
@@ -127,7 +127,7 @@ def with_members(document: ClusterDocument, members: Collection[ReplicaInfo]) ->
     rules = tuple(_majorities_kept(document, rule) for rule in document.choices)
     if votes == document.own_votes:
         rules = document.choices
-    return checked(replace(document, old=UNSET, dead=UNSET, replicas=tuple(members), choices=rules))
+    return checked(replace(alone(document), replicas=tuple(members), choices=rules))
 
 
 def _majorities_kept(document: ClusterDocument, rule: ChoiceRule) -> ChoiceRule:

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from ..adts.log import Value
 from ..api_specs.cluster import ClusterDocument, from_json
-from ..client_sdk.protocol.configurations import NOBODY, is_over, joint
+from ..client_sdk.protocol.configurations import NOBODY, is_over
 from ..client_sdk.protocol.core.values import Carry, CompareAndSet, Done, Failed, Outcome
 from ..client_sdk.protocol.reconfiguration import (
     Ask,
@@ -32,6 +32,7 @@ from ..client_sdk.protocol.reconfiguration import (
     followed,
     is_like,
     is_long,
+    to_begin,
 )
 from .output import say
 from .progress import Reached, rate_bar
@@ -106,7 +107,7 @@ class Progress:
             case Tell(document=document, to=to) if to == document:
                 self._asked(document, told)
             case Ask(document=document) if document.former is None:
-                self.is_joint, self._held = False, told
+                self._held = told
             case Ask(document=both) if silent := _silent(both, told):
                 self.waits = f"{', '.join(silent)} did not answer{_hint(silent, both)}"
             case Ask(names=True):
@@ -145,8 +146,10 @@ class Progress:
 
     def _asked(self, at: ClusterDocument, told: dict[str, int]) -> None:
         assert self._want is not None, "nobody is asked for a change that is taken back"
+        self.is_joint = at.former is not None
         wanted = self._want(at)
-        both = joint(at, wanted, self._dead & at.own_votes.keys())
+        both = to_begin(at, wanted, self._dead)
+        assert both is not None, "nobody is asked before it may begin"
         lacking = list(_lacking(both, at, wanted, self._held, told))
         self.waits = "; ".join(lacking) or "its members are not in one configuration yet"
 

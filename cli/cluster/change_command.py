@@ -20,8 +20,8 @@ from ...api_specs.cluster import ClusterDocument, ReplicaInfo
 from ...api_specs.configuration import configuration_of, difference, keeping_states, loses, tolerated
 from ...client_sdk.api.connect import Recipe
 from ...client_sdk.errors import QuorateError
-from ...client_sdk.protocol.configurations import NOBODY, joint
-from ...client_sdk.protocol.reconfiguration import Steps, Wanted, is_like, take_back
+from ...client_sdk.protocol.configurations import NOBODY
+from ...client_sdk.protocol.reconfiguration import Steps, Wanted, is_like, take_back, to_begin
 from ...client_sdk.protocol.reconfiguration import change as steps_to
 from ...client_sdk.transport.tls import from_environment
 from ..change_progress import Progress, missing
@@ -164,11 +164,10 @@ def carry_out(
     is_same = now.former is None and is_like(now, wanted)
     told: dict[str, Any] = {"shifts": to_builtins(shifts), **shown}
     if manner.dead:
-        told["lost"] = loses(now, manner.dead)
-        say(_words_of_loss(told["lost"], manner.dead))
-    told["awaited"] = awaited = (
-        [] if is_same or now.former is not None else _awaited(now, wanted, manner.dead)
-    )
+        dead = sorted({*manner.dead, *now.declared_dead})
+        told["lost"] = loses(now, dead)
+        say(_words_of_loss(told["lost"], dead))
+    told["awaited"] = awaited = [] if is_same else _awaited(now, wanted, manner.dead)
     if awaited:
         say(f"The change does not begin before {', '.join(awaited)} answer{'s' * (len(awaited) == 1)}.")
     if manner.dry_run:
@@ -181,8 +180,8 @@ def carry_out(
 
 
 def _awaited(now: ClusterDocument, wanted: ClusterDocument, dead: AbstractSet[str]) -> list[str]:
-    both = joint(now, wanted, dead & now.own_votes.keys())
-    return missing(both, {each.id for each in ask_all(both) if each.is_up})
+    both = to_begin(now, wanted, dead)
+    return [] if both is None else missing(both, {each.id for each in ask_all(both) if each.is_up})
 
 
 def with_stores(wanted: ClusterDocument, now: ClusterDocument) -> ClusterDocument:
@@ -255,7 +254,7 @@ def _words_of_loss(lost: Sequence[str], dead: Collection[str]) -> str:
     return f"What {names} alone stored is lost, if others have not copied it yet: acknowledged {', '.join(lost)}."
 
 
-def _check(now: ClusterDocument, wanted: ClusterDocument, dead: Collection[str] = ()) -> None:
+def _check(now: ClusterDocument, wanted: ClusterDocument, dead: AbstractSet[str] = NOBODY) -> None:
     if wanted.name != now.name:
         raise Usage(
             f"The file is of cluster {wanted.name!r}, and this one is {now.name!r}: name its own file."
@@ -266,8 +265,8 @@ def _check(now: ClusterDocument, wanted: ClusterDocument, dead: Collection[str] 
             f"The cluster file names no store of {', '.join(unnamed)}: an empty folder could vote in its place, and knows no other members. Write "
             '`store = "…"`, as `quorate member list --json` tells it, into every copy of the file, and start the replicas again.'
         )
-    if now.former is None and not is_like(now, wanted):
-        joint(now, wanted, dead)  # Raises BadCluster where it cannot follow.
+    if now.former is not None or not is_like(now, wanted):
+        to_begin(now, wanted, dead)  # Raises BadCluster where it cannot follow.
     for id in dead:
         _check_leaves(id, now, wanted)
         _check_off(id, now)
@@ -280,10 +279,6 @@ def _check_leaves(id: str, now: ClusterDocument, wanted: ClusterDocument) -> Non
     if id in wanted.own_votes:
         raise Usage(
             f"{id} would still be a member: declare it dead in the change that removes or replaces it."
-        )
-    if now.former is not None and id in now.own_votes:
-        raise Usage(
-            f"A change is under way that keeps {id}, and may wait for it without end: take that back with `quorate change --abort`, then repeat this."
         )
 
 

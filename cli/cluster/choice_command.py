@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from typing import Annotated, Any, NamedTuple
 
 import typer
-from msgspec import UNSET, to_builtins
+from msgspec import to_builtins
 from msgspec.structs import replace
 
 from ...adts.specification import operation_of
 from ...adts.types.catalogue import adt_of
-from ...api_specs.cluster import AFTER_S, ChoiceRule, ClusterDocument, Fallback, checked
+from ...api_specs.cluster import AFTER_S, ChoiceRule, ClusterDocument, Fallback, alone, checked
 from ...api_specs.configuration import state_kept
 from ...api_specs.patterns import covers, is_met
 from ..failure import Usage
@@ -245,13 +245,13 @@ def _no_rule(document: ClusterDocument, objects: str) -> str:
 def without_rule(document: ClusterDocument, objects: str) -> ClusterDocument:
     """The document without the rule for exactly these objects; of one that changes, what it changes to."""
     left = tuple(each for each in document.choices if each.objects != objects)
-    return checked(replace(document, old=UNSET, dead=UNSET, choices=left))
+    return checked(replace(alone(document), choices=left))
 
 
 def with_rule(document: ClusterDocument, rule: ChoiceRule) -> ClusterDocument:
     """The document with this rule in the place of the one for the same objects, or before the first that would leave it none; of one that changes, what it
     changes to. Raises BadCluster."""
-    document = replace(document, old=UNSET, dead=UNSET)
+    document = alone(document)
     rules = list(document.choices)
     if (before := _rule_for(document, rule.objects)) is not None:
         kept = replace(rule, ordering=before.ordering, collect=before.collect, consistency=before.consistency)

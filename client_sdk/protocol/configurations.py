@@ -8,18 +8,18 @@ stored under the old is met. The new one may begin, alone, when
 * all that was stored under the old is stored under both (`Carry` of each object, asked for while both are in force).
 
 Then quorums of the new one meet all that was ever acknowledged. Where members were declared dead (`ClusterDocument.dead`), all others of the old
-configuration stand in for any quorum of it: they meet whatever a quorum stored that did not consist of the dead alone. It must not know who tells
-replicas, nor how.
+configuration stand in for any quorum of it: they meet whatever a quorum stored that did not consist of the dead alone. Where one dies that was to
+stay, the same change goes on to another configuration (`redirected`). It must not know who tells replicas, nor how.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Final
 
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from ...api_specs.cluster import BadCluster, ClusterDocument, checked
+from ...api_specs.cluster import BadCluster, ClusterDocument, ReplicaInfo, alone, checked
 
 NOBODY: Final[frozenset[str]] = frozenset()
 _KEPT: Final = ("name", "clock", "limits", "types")
@@ -34,15 +34,17 @@ def joint(old: ClusterDocument, new: ClusterDocument, dead: Collection[str] = ()
             raise BadCluster(f"{part} cannot change while the cluster runs: leave it as it is")
     if any(rule.has_outboxes for rule in (*old.choices, *new.choices)):
         raise BadCluster("a cluster whose queues have outboxes cannot change while it runs")
-    _check_members(old, new)
+    _check_members(old.replicas, new, old.former_members)
     gone = tuple(sorted(dead)) or UNSET
-    return checked(replace(new, epoch=old.number + 1, old=old, retired=old.retired, dead=gone))
+    return checked(
+        replace(new, epoch=old.number + 1, old=old, retired=old.retired, dead=gone, given_up=UNSET)
+    )
 
 
-def _check_members(old: ClusterDocument, new: ClusterDocument) -> None:
+def _check_members(members: Sequence[ReplicaInfo], new: ClusterDocument, retired: Collection[str]) -> None:
     """An id stands for one store for ever: another one has forgotten what it promised, and one that comes back holds what was forgotten meanwhile."""
-    before = {replica.id: replica for replica in old.replicas}
-    places = {replica.url: replica.id for replica in old.replicas}
+    before = {replica.id: replica for replica in members}
+    places = {replica.url: replica.id for replica in members}
     for replica in new.replicas:
         if places.get(replica.url, replica.id) != replica.id:
             raise BadCluster(
@@ -53,7 +55,7 @@ def _check_members(old: ClusterDocument, new: ClusterDocument) -> None:
             raise BadCluster(
                 f"replica {replica.id}: its url and its store stay: start a new one with another id, and replace it by that"
             )
-        if replica.id in old.former_members:
+        if replica.id in retired:
             raise BadCluster(
                 f"replica {replica.id} was a member before, and is none now: give the new one another id"
             )
@@ -63,6 +65,35 @@ def without(both: ClusterDocument, dead: Collection[str]) -> ClusterDocument:
     """The same change, where these members that leave are off and stay off, too. Quorums of both of its configurations still hold one of the new."""
     gone = tuple(sorted({*both.declared_dead, *dead}))
     return checked(replace(both, epoch=both.number + 1, dead=gone))
+
+
+def redirected(both: ClusterDocument, new: ClusterDocument, dead: Collection[str]) -> ClusterDocument:
+    """The same change, but to this configuration instead, for these members are off and stay off that were to be in the one to come. BadCluster where
+    `new` cannot follow, or lacks others of that one.
+
+    Both changes begin with the same old configuration, whose quorums meet. Where the dead are missing, all others stand in for these, of both of its
+    sides until now: whatever was stored is met that was not at the dead alone.
+    """
+    assert both.former is not None, "only a change that has begun goes elsewhere"
+    if lacking := [name for name in both.own_votes if name not in new.own_votes and name not in dead]:
+        raise BadCluster(
+            f"{', '.join(lacking)} cannot leave before the change under way has come to its end: leave it in, and remove it afterwards"
+        )
+    if kept := [name for name in dead if name in new.own_votes]:
+        raise BadCluster(
+            f"{', '.join(kept)} is declared dead, and would still be a member: remove or replace it in the same change"
+        )
+    votes = both.own_votes
+    left = sum(each for name, each in votes.items() if name not in dead)
+    if 2 * left <= sum(votes.values()):
+        raise BadCluster(
+            f"without {', '.join(sorted(dead))}, {left} of the {sum(votes.values())} votes to come are left, and a majority is needed: restore a backup, or use `quorate replace`"
+        )
+    first = joint(both.former, new, {*both.declared_dead, *dead} & both.former.own_votes.keys())
+    _check_members((*both.former.replicas, *both.replicas), new, both.former_members)
+    retired = (*both.former_members, *(name for name in votes if name not in first.votes))
+    stand_ins = tuple(sorted({*both.stand_ins, *both.voters}.difference(dead)))
+    return checked(replace(first, epoch=both.number + 1, retired=retired or UNSET, given_up=stand_ins))
 
 
 def settled(both: ClusterDocument) -> ClusterDocument:
@@ -80,12 +111,13 @@ def taken_back(both: ClusterDocument) -> ClusterDocument:
 def _alone(both: ClusterDocument, kept: ClusterDocument, left: ClusterDocument) -> ClusterDocument:
     """One of the two, and those members retired that only the other one has."""
     retired = (*both.former_members, *(name for name in left.own_votes if name not in kept.own_votes))
-    return replace(kept, epoch=both.number + 1, old=UNSET, retired=retired or UNSET, dead=UNSET)
+    return replace(alone(kept), epoch=both.number + 1, retired=retired or UNSET)
 
 
 def is_over(both: ClusterDocument, left: AbstractSet[str]) -> bool:
     """Whether no operation can end under the old configuration alone any more, where these replicas have left it."""
     assert both.former is not None, "only what another one follows is ever over"
+    # Who blocks the majorities of the cluster's own register is not the dead alone: they meet those who stood in, of a change that went elsewhere since, too.
     others = both.former.votes.keys() - left
     are_dead = bool(both.survivors) and both.survivors <= left
     return are_dead or not any(quorum.is_met_by(others) for _, quorum in both.former.asked_quorums())

@@ -18,9 +18,9 @@ from msgspec.structs import replace
 
 from ...adts.log import Value
 from ...adts.types.catalogue import CONFIGURATION
-from ...api_specs.cluster import BadCluster, ClusterDocument, from_json
+from ...api_specs.cluster import BadCluster, ClusterDocument, alone, from_json
 from ...api_specs.configuration import in_force
-from .configurations import NOBODY, is_over, is_served, joint, settled, taken_back, without
+from .configurations import NOBODY, is_over, is_served, joint, redirected, settled, taken_back, without
 from .core.values import LONG, Carry, CompareAndSet, Done, Failed, Operation, Outcome
 
 AGAIN_S: Final = 0.05
@@ -133,10 +133,10 @@ def change(
     another operator takes the change back."""
     chosen = yield from _latest(at)
     while (at := chosen.document).former is not None or not is_like(at, wanted(at)):
-        if at.former is None:
-            following = joint(at, wanted(at), dead & at.own_votes.keys())
+        if (begun := to_begin(at, wanted(at), dead)) is not None:
+            following = begun
             yield from _met(following, at, wanted(at))
-        elif gone := (dead & at.former.own_votes.keys()) - at.own_votes.keys() - set(at.declared_dead):
+        elif at.former is not None and (gone := _dead_in(at.former, dead) - set(at.declared_dead)):
             following = without(at, gone)
         else:
             with suppress(_Overtaken):
@@ -151,6 +151,19 @@ def change(
         ):
             raise BadCluster("another operator has taken the change back")
     return at
+
+
+def to_begin(at: ClusterDocument, wanted: ClusterDocument, dead: AbstractSet[str]) -> ClusterDocument | None:
+    """The configuration in which a change to the one that is wanted begins, from this one, where these members are off and stay off; None where another change is under way, which has to end
+    first. It need not, and goes on to the wanted one instead, where a member is dead that was to stay. BadCluster where the wanted one cannot follow."""
+    if at.former is None:
+        return joint(at, wanted, _dead_in(at, dead))
+    gone = _dead_in(at, dead)
+    return redirected(at, wanted, gone | _dead_in(at.former, dead)) if gone else None
+
+
+def _dead_in(document: ClusterDocument, dead: AbstractSet[str]) -> AbstractSet[str]:
+    return dead & document.own_votes.keys()
 
 
 def take_back(
@@ -168,7 +181,8 @@ def take_back(
     ):
         if at.declared_dead and not is_served(at.former, at.survivors):
             raise BadCluster(
-                f"the change cannot be taken back, since {', '.join(at.declared_dead)} was declared dead: repeat it, so that it comes to its end"
+                f"the change cannot be taken back, since {', '.join(at.declared_dead)} was declared dead: repeat it, so that it comes to its end; a "
+                "member that never comes back is removed or replaced in the middle of it, by `quorate member remove ID --declare-dead ID`"
             )
         before = taken_back(at)
         is_first, chosen = yield from _choose(chosen, before)
@@ -222,7 +236,7 @@ def is_like(one: ClusterDocument, other: ClusterDocument) -> bool:
 
 
 def _bare(document: ClusterDocument) -> ClusterDocument:
-    return replace(document, epoch=UNSET, old=UNSET, retired=UNSET, dead=UNSET)
+    return replace(alone(document), epoch=UNSET, retired=UNSET)
 
 
 def _latest(at: ClusterDocument) -> Generator[Todo, Any, _Chosen]:

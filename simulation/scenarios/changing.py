@@ -4,7 +4,7 @@ Owns what operators want, and which rules have a fallback. It must not know how 
 """
 
 import random
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from msgspec.structs import replace
@@ -18,6 +18,7 @@ from ...api_specs.cluster import (
     ReplicaInfo,
     checked,
 )
+from ...api_specs.configuration import with_members
 from .own import own_rule
 from .scenario import BLIND, Scenario, rule
 
@@ -64,6 +65,52 @@ def dying(what: Scenario) -> Scenario:
     return replace(
         found, document=_with_room(what.document), changes=tuple(map(_with_room, changes)), dying=gone
     )
+
+
+def dying_in_between(what: Scenario) -> Scenario:
+    """The scenario of one in which a member dies before the first change, and another one in the middle of a change that was to keep it. The others have a
+    majority of the votes of either side."""
+    rng, found = random.Random(f"dying in between {what.seed}"), dying(what)
+    if not found.dying:
+        return found
+    at_first, first = found.document, found.changes[0]
+    if len(at_first.replicas) < MEMBERS_MIN + 2 or rng.random() < 0.5:
+        names = (*at_first.own_votes, *("s1", "s2", "s3", "s4"))[: MEMBERS_MIN + 2]
+        at_first = _of(at_first, names, rng)
+    kept = [name for name in at_first.own_votes if name != found.dying]
+    second = rng.choice(kept)
+    if second not in first.own_votes or len(first.replicas) < MEMBERS_MIN:
+        others = rng.sample(
+            [each for each in (*kept, "x1", "x2") if each != second], rng.choice([2, 3, 3, 4])
+        )
+        first = _alone(_of(first, sorted([second, *others]), rng), second, rng)
+    return replace(
+        found,
+        document=_alone(at_first, second, rng),
+        changes=(first, *found.changes[1:]),
+        dying_in_between=second,
+        instead=rng.choice(["", "y1"]),
+    )
+
+
+def _of(document: ClusterDocument, names: Sequence[str], rng: random.Random) -> ClusterDocument:
+    """The document with these members, a vote each, and rules for so many."""
+    rules = tuple(_like(each, len(names), rng) for each in document.choices)
+    members = tuple(ReplicaInfo(name, f"http://{name}:1") for name in names)
+    return checked(replace(document, replicas=members, choices=rules))
+
+
+def without_dead(document: ClusterDocument, dead: Collection[str], instead: str = "") -> ClusterDocument:
+    """What an operator wants who wanted this, where these members are off for good: without them, or with that one instead. Rules that do not fit become
+    majorities."""
+    members = [each for each in document.replicas if each.id not in dead]
+    if instead and instead not in document.own_votes:
+        members.append(ReplicaInfo(instead, f"http://{instead}:1"))
+    try:
+        return with_members(document, members)
+    except BadCluster:
+        plain = tuple(replace(each, classes={}) for each in document.choices)
+        return with_members(replace(document, choices=plain), members)
 
 
 def _alone(document: ClusterDocument, member: str, rng: random.Random) -> ClusterDocument:

@@ -109,6 +109,10 @@ class Scenario(Struct, frozen=True):
     change_every_us: int = 0
     dying: str = ""
     """A member that is off for good, from when the others hold all that it holds; operators then declare it dead."""
+    dying_in_between: str = ""
+    """A member that is to stay, and is off for good in the middle of a change, from when another one holds all that it holds."""
+    instead: str = ""
+    """The new member that takes its place, if any does."""
     each_another: tuple[str, ...] = ()
     """Arguments of its operations that are another one in each call, so that answers tell whose they are."""
 

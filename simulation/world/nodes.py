@@ -82,6 +82,8 @@ class ReplicaNode(Stoppable):
         before = self.replica.document.former
         if before is not None and is_like(before, document):
             self.world.note("changes taken back", 1)
+        if document.stand_ins:
+            self.world.note("changes that went elsewhere", 1)
         self.replica.follow(document)
         self.watch.follow(document)
         self._keys_before = frozenset(self.replica.store.reserved())

@@ -5,14 +5,14 @@ Owns the schedule of what happens when. It must not know what is right: it fills
 
 import random
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from heapq import heappop, heappush
 from itertools import count
 from typing import Any, Final
 
 from msgspec.structs import replace
 
-from ...api_specs.cluster import ClusterDocument
+from ...api_specs.cluster import ClusterDocument, alone
 from ...api_specs.configuration import keeping_states
 from ...api_specs.limits import Capacity
 from ...client_sdk.protocol.core.values import Done, Enqueue, Failed, Operation, Outcome
@@ -20,6 +20,7 @@ from ...client_sdk.protocol.reconfiguration import Steps, change, take_back
 from ..history import Call, History
 from ..memory.replica import UNBOUNDED
 from ..scenarios.callers import caller_of
+from ..scenarios.changing import without_dead
 from ..scenarios.scenario import Scenario, is_owed, is_repeatable
 from ..violation import Violation
 from .catching import catch_up_steadily
@@ -27,7 +28,7 @@ from .ending import TELL_EVERY_US, agree, drain, empty_outboxes, level, make_roo
 from .exchange import Begun
 from .network import Link, Network, Stack
 from .nodes import FrontNode, ReplicaNode
-from .operators import Operator, Switcher
+from .operators import LOOK_EVERY_US, Operator, Switcher
 from .plan import plan_faults
 from .showing import shown, shown_outcome
 from .watch import Watch
@@ -86,9 +87,9 @@ class World:
         self.replicas: dict[str, ReplicaNode] = {}
         for document in (self.document, *scenario.changes):
             for name in document.votes:
-                if name not in self.replicas:
-                    skew_us = self.skew_us(scenario.faults.replica_skew_us)
-                    self.replicas[name] = ReplicaNode(self, name, skew_us, self.watch)
+                self._add_replica(name)
+        if scenario.instead:
+            self._add_replica(scenario.instead)
         self.fronts: list[FrontNode] = []
         self._processes: list[Process] = []
 
@@ -194,6 +195,32 @@ class World:
             begin_us = int(self.scenario.change_every_us * (number + rng.random()))
             steps_max = rng.choice([float("inf"), float("inf"), rng.randint(1, 25)])
             self.later(begin_us, self._change, wanted, steps_max)
+        if self.scenario.dying_in_between:
+            self._end_another()
+
+    def _add_replica(self, name: str) -> None:
+        if name not in self.replicas:
+            skew_us = self.skew_us(self.scenario.faults.replica_skew_us)
+            self.replicas[name] = ReplicaNode(self, name, skew_us, self.watch)
+
+    def _end_another(self) -> None:
+        """Once a change is under way that is to keep a member which can be missed, that is off for good, and operators who learn of it have the change go
+        elsewhere."""
+        second, latest = self.scenario.dying_in_between, self.latest
+        if self.is_healed:
+            return
+        dead = {second, self.scenario.dying}
+        if (
+            latest.former is None
+            or not {second} <= latest.own_votes.keys() & latest.former.own_votes.keys()
+            or not all(_has_majority(each, dead) for each in (latest.former, alone(latest)))
+            or not self._is_off(second)
+        ):
+            self.later(LOOK_EVERY_US, self._end_another)
+            return
+        self.note("deaths in the middle of a change", 1)
+        self._operators += 1
+        self._change(alone(latest), float("inf"))
 
     def _change(self, wanted: ClusterDocument, steps_max: float) -> None:
         if not self._has_died():
@@ -209,7 +236,9 @@ class World:
                 self.later(CHANGED_AGAIN_US, self._change, wanted, float("inf"))
 
         def want(now: ClusterDocument) -> ClusterDocument:
-            return keeping_states(wanted, now)
+            if now.former is not None and dead & now.own_votes.keys():
+                return without_dead(alone(now), dead, self.scenario.instead)
+            return keeping_states(without_dead(wanted, dead), now)
 
         at, is_told = front.machine.document, self.chance() < TAKEN_BACK
         steps: Steps
@@ -224,7 +253,11 @@ class World:
         """Whether whoever is to die before the first change is dead now. It lives on where others lack until the end what it holds."""
         if not self.scenario.dying or self.is_healed:
             return True
-        node = self.replicas[self.scenario.dying]
+        return self._is_off(self.scenario.dying)
+
+    def _is_off(self, name: str) -> bool:
+        """Whether it is off for good, now or before: it is as soon as another member that lives holds all that it holds."""
+        node = self.replicas[name]
         others = [each for each in self.members if each is not node and each.is_up and not each.is_stopped]
         for each in others:
             each.commit()
@@ -388,6 +421,12 @@ class World:
     def add_observer(self) -> None:
         """A fresh front end without callers: `ask` is answered by it."""
         self._add_front(0, 0)
+
+
+def _has_majority(document: ClusterDocument, dead: Collection[str]) -> bool:
+    """Whether the others have a majority of its votes."""
+    left = sum(votes for name, votes in document.own_votes.items() if name not in dead)
+    return 2 * left > sum(document.own_votes.values())
 
 
 def is_gone(outcome: Outcome) -> bool:

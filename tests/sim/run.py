@@ -14,7 +14,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from quorate.simulation.run import Report, run
-from quorate.simulation.scenarios.changing import changing, dying, standing
+from quorate.simulation.scenarios.changing import changing, dying, dying_in_between, standing
 from quorate.simulation.scenarios.full import full
 from quorate.simulation.scenarios.leased import leased
 from quorate.simulation.scenarios.scenario import Scenario, scenario
@@ -48,12 +48,17 @@ WORLDS: Final[Mapping[str, Callable[[int], Scenario]]] = {
         if seed % 2
         else replace(on_foot((varied, leased), seed // 2), objects=QUEUES)
     ),
+    "dying-in-between": lambda seed: dying_in_between(
+        on_foot((varied, own, burying), seed)
+        if seed % 2
+        else replace(on_foot((varied, leased), seed // 2), objects=QUEUES)
+    ),
     "small": lambda seed: WORLDS[SMALL[seed % len(SMALL)]](seed),
 }
 """Kinds of worlds: with queues, registers and dictionaries; with leases; with a type of one's own, which the seed draws; with a bundled one; whose
 deleted keys are forgotten beside an object that lives; whose replicas have room for a handful of objects; whose clocks all leap; of eventual consistency: as varied, own and burying; whose queue has outboxes, as varied and leased; whose members and quorum choices change,
 of all these but those whose clocks leap; as these, with rules that have fallbacks, which are switched by who is taken to be live; of a few queues, none of which is in use all the time, whose members and quorum choices change;
-one of whose members is off for good before the first change; any of these with small bounds."""
+one of whose members is off for good before the first change; one more of whose members is, in the middle of a change that was to keep it; any of these with small bounds."""
 
 
 def steady(seed: int) -> Scenario:

@@ -1,6 +1,6 @@
 """Seeded worlds whose members, votes and quorum choices change while they are used.
 
-`python -m tests.sim.soak --worlds changing` (or `queues`, `standing`, or `dying`) runs as many more as the time allows.
+`python -m tests.sim.soak --worlds changing` (or `queues`, `standing`, `dying`, or `dying-in-between`) runs as many more as the time allows.
 """
 
 from typing import Final
@@ -51,6 +51,12 @@ def test_what_others_hold_too_outlives_a_member_that_is_declared_dead() -> None:
     report = run_seeds(range(1, SEEDS + 1), "dying")
     assert report.injected["deaths"] > SEEDS / 2
     assert report.counters["changes of configuration"] > SEEDS
+
+
+def test_what_others_hold_too_outlives_one_that_was_to_stay_and_dies_in_the_middle_of_a_change() -> None:
+    report = run_seeds(range(1, SEEDS + 1), "dying-in-between")
+    assert report.counters["deaths in the middle of a change"] > SEEDS / 3
+    assert report.counters["changes that went elsewhere"] > SEEDS
 
 
 NAMES: Final = ("m1", "m2", "m3", "m4")

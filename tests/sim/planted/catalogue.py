@@ -493,6 +493,14 @@ PLANTS: Final = (
     in_changes(
         "old-is-over-at-once", changing.wait_for_no_survivor, Hint(), worlds="dying", seeds=10, first=140
     ),
+    in_changes(
+        "elsewhere-from-the-one-to-come",
+        changing.go_elsewhere_from_what_was_to_come,
+        Hint(fields={"operations": 15, "catches_up": False}),
+        worlds="dying-in-between",
+        seeds=10,
+        first=57,
+    ),
     in_changes("terms-outlast-configurations", changing.keep_terms, FEW, "answers", "decided", first=75),
     in_changes("rounds-outlast-configurations", changing.keep_replies, FEW, "answers", "decided"),
     in_changes("any-configuration", changing.take_messages_of_any, FEW, "complete", "decided", "answers"),

@@ -11,7 +11,7 @@ from quorate.adts.log import Seen
 from quorate.adts.types.catalogue import CONFIGURATION
 from quorate.api_specs.cluster import ClusterDocument, with_states
 from quorate.client_sdk.protocol import reconfiguration
-from quorate.client_sdk.protocol.configurations import is_over
+from quorate.client_sdk.protocol.configurations import is_over, joint, settled
 from quorate.client_sdk.protocol.core.rounds import Gathering
 from quorate.client_sdk.protocol.decisions import proposer
 from quorate.client_sdk.protocol.decisions.proposer import Proposer
@@ -90,6 +90,15 @@ def wait_for_no_survivor() -> Planting:
         return bool(both.survivors) or is_over(both, left)
 
     return patched(reconfiguration, is_over=is_over_at_once)
+
+
+def go_elsewhere_from_what_was_to_come() -> Planting:
+    """A change goes elsewhere as if it had come to its end: from the configuration that it was to come to, to which nothing is carried yet."""
+
+    def from_there(both: ClusterDocument, new: ClusterDocument, dead: Collection[str]) -> ClusterDocument:
+        return joint(settled(both), new, dead & both.own_votes.keys())
+
+    return patched(reconfiguration, redirected=from_there)
 
 
 def keep_terms() -> Planting:

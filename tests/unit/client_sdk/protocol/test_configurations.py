@@ -21,6 +21,7 @@ from quorate.client_sdk.protocol.configurations import (
     is_over,
     is_served,
     joint,
+    redirected,
     settled,
     taken_back,
     without,
@@ -242,3 +243,72 @@ def test_who_is_asked_in_a_quorum_system_alone_stands_in_for_the_dead_too() -> N
     read_there = ChoiceRule("register/*", reads="r1*r2", writes="r1*r3")
     old = checked(replace(OLD, replicas=(HEAVY, learner, OLD.replicas[2]), choices=(read_there,)))
     assert joint(old, document("r1", "r4"), ["r3"]).survivors == {"r1", "r2"}
+
+
+FIVE = document(
+    "r1", "r2", "r3", "r4", "r5", choices=(ChoiceRule("queue/*", {"Enq/Ok": (0, 1), "Deq/Ok": (5, 1)}),)
+)
+TO_COME = document("r1", "r3", "r4", "r5", "r6")
+UNDER_WAY = joint(FIVE, TO_COME, ["r2"])
+ELSEWHERE = redirected(UNDER_WAY, document("r1", "r4", "r5", "r6", "r7"), ["r3"])
+
+
+def test_where_a_member_dies_that_was_to_stay_the_change_goes_on_to_another_configuration() -> None:
+    assert (ELSEWHERE.number, ELSEWHERE.former) == (2, FIVE)
+    assert ELSEWHERE.declared_dead == ("r2", "r3")
+    assert settled(ELSEWHERE).former_members == ("r2", "r3")
+    assert from_json(msgspec.json.decode(msgspec.json.encode(ELSEWHERE))) == ELSEWHERE
+    for after in (settled(ELSEWHERE), taken_back(ELSEWHERE)):
+        assert not {"dead", "given_up", "old"} & msgspec.to_builtins(after).keys()
+
+
+def test_new_members_of_what_was_to_come_stand_in_too() -> None:
+    """While it was to come, r3 and r6 may have stored what nobody else holds."""
+    assert ELSEWHERE.survivors == {"r1", "r4", "r5", "r6"}
+    initial = ELSEWHERE.choice_of("queue/q").initial_of("Deq")
+    assert not initial.is_met_by({"r1", "r4", "r5", "r7"})
+    assert initial.is_met_by({"r1", "r4", "r5", "r6"})
+    assert not is_over(ELSEWHERE, {"r1", "r4", "r5"})
+    assert is_over(ELSEWHERE, {"r1", "r4", "r5", "r6"})
+    later = redirected(ELSEWHERE, document("r1", "r4", "r5", "r7"), ["r6"])
+    assert later.survivors == {"r1", "r4", "r5", "r7"}
+    assert later.former_members == ("r6",)
+    with pytest.raises(BadCluster, match="r6 was a member before"):
+        redirected(later, document("r1", "r4", "r5", "r6"), ["r7"])
+
+
+def test_the_dead_alone_do_not_end_what_others_stand_in_for() -> None:
+    """Each quorum needs r2, which was declared dead by mistake, and has left; but the cluster's own register has majorities."""
+    needed = ChoiceRule("*", reads="r2*r1 + r2*r3 + r2*r4", writes="r2")
+    both = joint(document("r1", "r2", "r3", "r4", choices=(needed,)), document("r1", "r3", "r4"), ["r2"])
+    assert not is_over(both, {"r2"})
+
+
+def test_a_new_member_that_dies_leaves_the_change_without_a_vote_of_before() -> None:
+    assert redirected(UNDER_WAY, document("r1", "r3", "r4", "r5"), ["r6"]).declared_dead == ("r2",)
+
+
+@pytest.mark.parametrize(
+    ("members", "dead", "words"),
+    [
+        (("r1", "r4", "r5"), ["r3"], "r6 cannot leave before the change under way has come to its end"),
+        (("r1", "r3", "r4", "r5", "r6"), ["r6"], "r6 is declared dead, and would still be a member"),
+        (("r1", "r6"), ["r3", "r4", "r5"], "without r3, r4, r5, 2 of the 5 votes to come are left"),
+        (("r1", "r5", "r6"), ["r3", "r4"], "without r2, r3, r4, 2 of 5 votes are left, and a majority"),
+    ],
+)
+def test_a_change_does_not_go_just_anywhere(members: tuple[str, ...], dead: list[str], words: str) -> None:
+    with pytest.raises(BadCluster, match=words):
+        redirected(UNDER_WAY, document(*members), dead)
+
+
+def test_a_new_member_comes_to_no_place_of_one_that_was_to_come() -> None:
+    r7 = ReplicaInfo("r7", "http://r6:1")
+    new = checked(replace(TO_COME, replicas=(*TO_COME.replicas[:-1], r7)))
+    with pytest.raises(BadCluster, match="replica r7: at http://r6:1 is r6"):
+        redirected(UNDER_WAY, new, ["r6"])
+
+
+def test_who_is_said_to_stand_in_is_a_member() -> None:
+    with pytest.raises(BadCluster, match="given_up: r9 is no member"):
+        checked(replace(ELSEWHERE, given_up=("r9",)))

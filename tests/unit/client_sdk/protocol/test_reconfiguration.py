@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from quorate.adts.log import Value
 from quorate.adts.types.catalogue import CONFIGURATION
 from quorate.api_specs.cluster import BadCluster, ChoiceRule, ClusterDocument
-from quorate.client_sdk.protocol.configurations import joint, settled, taken_back, without
+from quorate.client_sdk.protocol.configurations import joint, redirected, settled, taken_back, without
 from quorate.client_sdk.protocol.core.values import LONG, Carry, CompareAndSet, Done, Failed
 from quorate.client_sdk.protocol.reconfiguration import (
     TOGETHER,
@@ -583,3 +583,23 @@ def test_steps_that_are_followed_are_the_same() -> None:
         going.send(None)
     assert stop.value.value == AFTER
     assert heard == [Look(), (Look(), 3.0), Wait(3.0), (Wait(3.0), None)]
+
+
+def test_where_one_dies_that_was_to_stay_the_change_goes_elsewhere_once_it_can_end_there() -> None:
+    old, to_come, elsewhere = (
+        document_of("r1", "r2", "r3", "r4", "r5"),
+        document_of("r1", "r3", "r4", "r5"),
+        document_of("r1", "r4", "r5", "r6"),
+    )
+    both = joint(old, to_come, ["r2"])
+    dead = frozenset({"r2", "r3"})
+    operator = Change(at=both, steps=change(both, lambda _: elsewhere, dead))
+    assert operator.read(both) == Ask(elsewhere, names=False)
+    told = {"r1": here(both), "r4": here(both), "r5": here(both), "r6": here(both)}
+    assert operator.answer(told) == Tell(both, both)
+    later = redirected(both, elsewhere, dead)
+    chosen = operator.answer({"r1": 1, "r4": 1, "r5": 1})
+    assert chosen == Perform(CompareAndSet(CONFIGURATION, text(both), text(later)))
+    operator.answer(SWAPPED)
+    assert operator.read(later) == Tell(later)
+    assert operator.answer({"r1": 2, "r4": 2, "r5": 2}) == Ask(later)
