@@ -77,6 +77,13 @@ class ReplicaInfo(Struct, frozen=True, forbid_unknown_fields=True):
     url: str
     votes: int = 1
     store: str = ""
+    moved: int | UnsetType = UNSET
+    """The configuration in which the cluster chose its URL while it ran. Left out of the JSON form where it never moved so."""
+
+    @property
+    def placed_in(self) -> int:
+        """`moved`, 0 where it is left out."""
+        return 0 if self.moved is UNSET else self.moved
 
 
 class Fallback(Struct, frozen=True, forbid_unknown_fields=True):
@@ -302,6 +309,11 @@ class ClusterDocument(Struct, frozen=True, forbid_unknown_fields=True, dict=True
     def votes(self) -> dict[str, int]:
         """Votes by replica id. While the cluster changes, those of the configuration before have theirs, too."""
         return self.own_votes if self.former is None else self.former.own_votes | self.own_votes
+
+    @property
+    def members(self) -> tuple[ReplicaInfo, ...]:
+        """The members, behind those of the configuration before while the cluster changes."""
+        return self.replicas if self.former is None else (*self.former.replicas, *self.replicas)
 
     @cached_property
     def urls(self) -> dict[str, str]:
@@ -624,6 +636,10 @@ def _check_replicas(document: ClusterDocument) -> None:
         parts = urlsplit(replica.url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise BadCluster(f"replica {replica.id}: url {replica.url!r} must look like http://host:port")
+        if replica.moved is not UNSET and not 1 <= replica.moved <= EPOCH_MAX:
+            raise BadCluster(
+                f"replica {replica.id}: moved is {replica.moved}: the cluster writes this itself: leave it out"
+            )
         if not 0 <= replica.votes <= VOTES_MAX:
             raise BadCluster(f"replica {replica.id}: votes must be 0 to {VOTES_MAX}, not {replica.votes}")
 

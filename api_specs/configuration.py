@@ -105,7 +105,7 @@ def check_same_cluster(file: ClusterDocument, told: ClusterDocument) -> None:
 
 def in_force(file: ClusterDocument, chosen: ClusterDocument) -> ClusterDocument:
     """The members, votes and rules that the cluster has chosen while it ran, with all else as the file has it: limits, clock settings, types, and
-    the URLs and stores of the members that it names."""
+    the URLs and stores of the members that it names. Of members that moved since, the URLs are those chosen."""
     named = {replica.id: replica for replica in file.replicas}
     members = tuple(_placed(member, named.get(member.id, member)) for member in chosen.replicas)
     old = UNSET if chosen.former is None else in_force(file, chosen.former)
@@ -156,6 +156,18 @@ def keeping_states(wanted: ClusterDocument, now: ClusterDocument) -> ClusterDocu
     return replace(wanted, choices=rules)
 
 
+def keeping_places(wanted: ClusterDocument, now: ClusterDocument) -> ClusterDocument:
+    """The document, with members where they are now. Another URL is where a member is to move, unless it has moved since the document was written."""
+    members = {each.id: each for each in now.replicas}
+    replicas = tuple(_kept_place(each, members.get(each.id, each)) for each in wanted.replicas)
+    return replace(wanted, replicas=replicas)
+
+
+def _kept_place(wanted: ReplicaInfo, now: ReplicaInfo) -> ReplicaInfo:
+    is_move = wanted.url != now.url and wanted.placed_in >= now.placed_in
+    return wanted if is_move else replace(wanted, url=now.url, moved=now.moved)
+
+
 def state_kept(rule: ChoiceRule, before: ChoiceRule | None) -> ChoiceRule:
     """The rule, fallen back where the one before it has, with the same condition."""
     if rule.standing is None or before is None or before.standing is None:
@@ -168,7 +180,9 @@ def state_kept(rule: ChoiceRule, before: ChoiceRule | None) -> ChoiceRule:
 
 
 def _placed(member: ReplicaInfo, named: ReplicaInfo) -> ReplicaInfo:
-    return replace(member, url=named.url, store=named.store or member.store)
+    """The member as it is chosen, where the file names it so. Who edits a file moves it while nothing runs; but an older file knows no later place."""
+    placed = max(named, member, key=lambda each: each.placed_in)
+    return replace(member, url=placed.url, moved=placed.moved, store=named.store or member.store)
 
 
 def configuration_of(document: ClusterDocument) -> Configuration:

@@ -4,7 +4,7 @@ Owns the words: what becomes more and less available, and how far the change has
 """
 
 import asyncio
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import partial
 from pathlib import Path
@@ -17,11 +17,26 @@ from msgspec.structs import replace
 
 from ...adts.specification import operation_of
 from ...api_specs.cluster import ClusterDocument, ReplicaInfo
-from ...api_specs.configuration import configuration_of, difference, keeping_states, loses, tolerated
+from ...api_specs.configuration import (
+    configuration_of,
+    difference,
+    keeping_places,
+    keeping_states,
+    loses,
+    tolerated,
+)
 from ...client_sdk.api.connect import Recipe
 from ...client_sdk.errors import QuorateError
-from ...client_sdk.protocol.configurations import NOBODY
-from ...client_sdk.protocol.reconfiguration import Steps, Wanted, is_like, take_back, to_begin
+from ...client_sdk.protocol.configurations import NOBODY, moved
+from ...client_sdk.protocol.reconfiguration import (
+    Steps,
+    Wanted,
+    in_place,
+    is_like,
+    take_back,
+    to_begin,
+    to_move,
+)
 from ...client_sdk.protocol.reconfiguration import change as steps_to
 from ...client_sdk.transport.tls import from_environment
 from ..change_progress import Progress, missing
@@ -126,7 +141,7 @@ def change(
         raise Usage(f"--abort with {'--dry-run' if dry_run else '--declare-dead'}: leave one of them out.")
     was_at = told_document(cluster)
     taken: list[ClusterDocument | None] = []
-    document = _driven(cluster, None, Manner(dry_run, deadline_s, rate, as_json), taken)
+    document = drive(cluster, partial(_taken_back, taken), Manner(dry_run, deadline_s, rate, as_json))
     text = _told_of_end(was_at, document, taken[-1])
     answer(as_json, {"epoch": document.number, "hash": document.hash}, text)
 
@@ -156,8 +171,12 @@ def carry_out(
 ) -> None:
     """Say what becomes more and less available than now, what those that are declared dead take with them, and who is waited for; have the cluster go on
     to the configuration, and answer what is in force, and for programs what else was `shown`. Raises Failure."""
+    want = in_place(want)
     wanted = want(now)
     _check(now, wanted, manner.dead)
+    for id, url in to_move(now, wanted).items():
+        check_there(now, id, url)
+        say(f"{id} moves from {now.urls[id]} to {url}.")
     shifts = list(shifts_between(now, wanted))
     for shift in shifts:
         say(f"{shift.told}.")
@@ -174,14 +193,22 @@ def carry_out(
         text = "Nothing would change." if is_same else "Nothing was changed."
         answer(manner.as_json, told | {"epoch": now.number}, text)
         return
-    document = _driven(cluster, want, manner)
+    document = drive(cluster, partial(_steps, want, manner.dead), manner, want)
     text = f"Configuration {document.number} is in force."
     answer(manner.as_json, told | {"epoch": document.number, "hash": document.hash}, text)
 
 
 def _awaited(now: ClusterDocument, wanted: ClusterDocument, dead: AbstractSet[str]) -> list[str]:
-    both = to_begin(now, wanted, dead)
+    there, wanted = _placed(now, wanted)
+    both = None if there.former is None and is_like(there, wanted) else to_begin(there, wanted, dead)
     return [] if both is None else missing(both, {each.id for each in ask_all(both) if each.is_up})
+
+
+def _placed(now: ClusterDocument, wanted: ClusterDocument) -> tuple[ClusterDocument, ClusterDocument]:
+    """Both, once the members have moved that are to: that comes first. Raises BadCluster where one cannot."""
+    places = to_move(now, wanted)
+    there = moved(now, places) if places else now
+    return there, keeping_places(wanted, there)
 
 
 def with_stores(wanted: ClusterDocument, now: ClusterDocument) -> ClusterDocument:
@@ -236,6 +263,22 @@ def joining(now: ClusterDocument, url: str, as_given: ReplicaInfo) -> ReplicaInf
     return replace(as_given, id=id, url=url, store=store)
 
 
+def check_there(now: ClusterDocument, id: str, url: str) -> None:
+    """Raises Usage or Failure unless this member answers at the URL, with the store that it always had."""
+    try:
+        told: Any = get(url, "/v1/status", read_token())
+        found = str(told["cluster"]), str(told["replica"]), str(told["store"])
+    except (NoAnswer, KeyError, TypeError) as error:
+        raise Failure(
+            f"{url} does not tell which replica it is: {error}. Start {id} there first, on its data folder, with a cluster file that has this URL for it."
+        ) from None
+    if found != (now.name, id, now.stores[id] or found[2]):
+        raise Usage(
+            f"{url} is {found[1]} of cluster {found[0]!r} with store {found[2]}, and {id} of {now.name!r} has store {now.stores[id]}: start {id} there on "
+            "its own data folder."
+        )
+
+
 def _silent(now: ClusterDocument, url: str, as_given: ReplicaInfo, why: Exception) -> ReplicaInfo:
     """The member of now at this URL, which does not answer. Raises Failure where none is there, or it is not the one that is given."""
     for member in now.replicas:
@@ -266,7 +309,7 @@ def _check(now: ClusterDocument, wanted: ClusterDocument, dead: AbstractSet[str]
             '`store = "…"`, as `quorate member list --json` tells it, into every copy of the file, and start the replicas again.'
         )
     if now.former is not None or not is_like(now, wanted):
-        to_begin(now, wanted, dead)  # Raises BadCluster where it cannot follow.
+        to_begin(*_placed(now, wanted), dead)  # Raises BadCluster where it cannot follow.
     for id in dead:
         _check_leaves(id, now, wanted)
         _check_off(id, now)
@@ -327,14 +370,11 @@ def _shifts_of(objects: str, before: ClusterDocument, after: ClusterDocument) ->
         yield Shift(objects, tuple(classes), *counts)
 
 
-def _driven(
-    cluster: str, want: Wanted | None, manner: Manner, taken: list[ClusterDocument | None] | None = None
+def drive(
+    cluster: str, steps: Callable[[ClusterDocument], Steps], manner: Manner, want: Wanted | None = None
 ) -> ClusterDocument:
-    steps = (
-        partial(_taken_back, [] if taken is None else taken)
-        if want is None
-        else partial(_steps, want, manner.dead)
-    )
+    """Have the steps done that begin with the configuration in force, where a change is meant to what is wanted, and say how far they are: what is in force
+    then. Raises Failure."""
     place = url_of(cluster) or read_document(Path(cluster))
     recipe = Recipe(place, {}, read_token(), None, from_environment())
     out = None if manner.as_json else console_for_people()

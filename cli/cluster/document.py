@@ -119,7 +119,9 @@ def document_text(document: ClusterDocument, comments: Mapping[str, str] = Mappi
         [
             line("name", document.name),
             *(
-                part("[[replicas]]", {name: value for name, value in each.items() if value != ""})
+                part(
+                    "[[replicas]]", {name: value for name, value in each.items() if value not in ("", UNSET)}
+                )
                 for each in replicas
             ),
             comments.get("[[choices]]", ""),

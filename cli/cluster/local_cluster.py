@@ -66,9 +66,9 @@ class LocalCluster:
         """Further words of `quorate serve` by replica id, from its next start on."""
         self._endpoints: Final[dict[str, Mapping[str, str]]] = {}
         self._joined: Final[dict[str, str]] = {}
-        """URLs of replicas that the document does not name."""
+        """URLs of replicas that the document does not name, or that have moved."""
         self._left: Final[set[str]] = set()
-        """Those that it names, and that are no members any more."""
+        """Those that are no members any more, or not here."""
         self._children: dict[str, subprocess.Popen[bytes]] = {}
         self._stopped: set[str] = set()
         self._held: Final = dict(zip(self.urls, held, strict=False))
@@ -161,11 +161,12 @@ class LocalCluster:
         """Have the members of now start, where these changed while the replicas ran: those that left and do not start, and members that do not start
         since their folder, or their URL, is not here."""
         now = members_noted(self.document, self.root)
-        self._left.update(self.document.urls.keys() - now.votes.keys())
-        came = {id: url for id, url in now.urls.items() if id not in self.document.urls}
+        left = self.document.urls.keys() - now.votes.keys()
+        came = {id: url for id, url in now.urls.items() if self.document.urls.get(id) != url}
         here = {id for id, url in came.items() if self.data_folder(id).exists() and url.startswith(HERE)}
         self._joined.update({id: came[id] for id in here})
-        return set(self._left), came.keys() - here
+        self._left.update(left, came.keys() - here)
+        return left, came.keys() - here
 
     def join(self, replica_id: str, deadline_s: float = READY_DEADLINE_S) -> str:
         """Start a replica that is no member yet, and wait until it answers: its URL."""

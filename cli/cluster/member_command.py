@@ -1,4 +1,4 @@
-"""`quorate member list|add|remove|replace|votes`: the members of a running cluster.
+"""`quorate member list|add|remove|replace|move|votes`: the members of a running cluster.
 
 Owns which members are wanted, and what is asked of those that join. How it is carried out, `change_command` says.
 """
@@ -17,6 +17,8 @@ from ...api_specs.cluster import BadCluster, ClusterDocument, ReplicaInfo
 from ...api_specs.configuration import with_members
 from ...api_specs.limits import VOTES_MAX
 from ...client_sdk.api.connect import is_url
+from ...client_sdk.protocol.configurations import moved
+from ...client_sdk.protocol.reconfiguration import move
 from ..failure import Failure, Usage
 from ..groups import Group
 from ..options import ClusterOption
@@ -29,6 +31,8 @@ from .change_command import (
     Manner,
     RateOption,
     carry_out,
+    check_there,
+    drive,
     joining,
 )
 from .document import DEFAULT_NAME
@@ -205,6 +209,39 @@ def set_votes(
     )
 
 
+@member_app.command("move")
+@reported
+def move_member(
+    id: Annotated[str, typer.Argument(metavar="ID", help="The member, as r3.")],
+    url: Annotated[
+        str, typer.Argument(metavar="URL", help="Where it runs now, with the data folder that it had.")
+    ],
+    cluster: ClusterOption = DEFAULT_NAME,
+    dry_run: DryRunOption = False,
+    deadline_s: ChangeDeadlineOption = DEADLINE_S,
+    as_json: AsJson = False,
+) -> None:
+    """Have all find a member at another URL; callers go on, and nothing is copied.
+
+    Stop it, write the URL into its copy of the cluster file, and start it
+    there on its data folder. All others learn the URL by this command.
+    """
+    now = told_document(cluster)
+    _check_known(now, [id])
+    if id not in now.votes:
+        raise Usage(f"{id} has left: the members are {', '.join(now.own_votes)}.")
+    url = _url(url)
+    document, text = now, "Nothing would change." if now.urls[id] == url else "Nothing was changed."
+    if now.urls[id] != url:
+        moved(now, {id: url})  # Raises BadCluster where another one is there.
+        check_there(now, id, url)
+        say(f"{id} moves from {now.urls[id]} to {url}.")
+    if not dry_run:
+        document = drive(cluster, lambda at: move(at, {id: url}), Manner(dry_run, deadline_s, None, as_json))
+        text = f"Configuration {document.number} is in force: {id} is at {url}."
+    answer(as_json, {"epoch": document.number, "hash": document.hash}, text)
+
+
 def _unfit(learner: str, members: Collection[Found]) -> str:
     """Why the learner should have no vote yet, by what members answered: operations would wait for one that has little. Empty where it may."""
     own = next(each for each in members if each.id == learner)
@@ -262,10 +299,14 @@ def _check_known(document: ClusterDocument, ids: Collection[str]) -> None:
 
 def _joining(now: ClusterDocument, urls: Collection[str], votes: int) -> list[ReplicaInfo]:
     """The replicas at these URLs. Raises Usage or Failure where one cannot become a member."""
-    for url in urls:
-        if not is_url(url):
-            raise Usage(f"{url!r} must be a replica's URL, as http://127.0.0.1:8004.")
-    asked = [joining(now, url.rstrip("/"), ReplicaInfo("", url, votes)) for url in urls]
+    asked = [joining(now, url, ReplicaInfo("", url, votes)) for url in map(_url, urls)]
     if len({each.id for each in asked}) < len(asked):
         raise Usage(f"{', '.join(urls)}: two of them say that they are the same replica.")
     return asked
+
+
+def _url(text: str) -> str:
+    """The URL of a replica, as it is compared. Raises Usage."""
+    if not is_url(text):
+        raise Usage(f"{text!r} must be a replica's URL, as http://127.0.0.1:8004.")
+    return text.rstrip("/")

@@ -88,11 +88,15 @@ class Recipe(Struct, frozen=True):
             await driver.aclose()
 
     async def _driver(self, document: ClusterDocument) -> Driver:
-        urls = _urls(document, self.endpoints)
-        if any(urlsplit(url).scheme == "https" for url in urls.values()):
+        _check_endpoints(document, self.endpoints)
+        if any(urlsplit(url).scheme == "https" for url in {**document.urls, **self.endpoints}.values()):
             self.tls.context()  # Files that cannot be used are told now, not once by each operation that waited in vain.
         transport = HttpTransport(
-            urls, token=self.token, body_bytes_max=document.limits.message_bytes_max, tls=self.tls
+            document.urls,
+            endpoints=self.endpoints,
+            token=self.token,
+            body_bytes_max=document.limits.message_bytes_max,
+            tls=self.tls,
         )
         driver = Driver(
             document,
@@ -296,11 +300,10 @@ def _tracing(provider: "TracerProvider | None", url: str) -> Traces:
     return Tracing(own, own)
 
 
-def _urls(document: ClusterDocument, endpoints: Mapping[str, str]) -> dict[str, str]:
+def _check_endpoints(document: ClusterDocument, endpoints: Mapping[str, str]) -> None:
     unknown = ", ".join(sorted(endpoints.keys() - document.urls.keys()))
     if unknown:
         raise BadInput(f"endpoints: the cluster has no replica {unknown}: use {', '.join(document.urls)}")
-    return {**document.urls, **endpoints}
 
 
 def _history(history: str | os.PathLike[str] | History | None) -> History | None:

@@ -12,7 +12,7 @@ configuration stand in for any quorum of it: they meet whatever a quorum stored 
 stay, the same change goes on to another configuration (`redirected`). It must not know who tells replicas, nor how.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Final
 
@@ -59,6 +59,36 @@ def _check_members(members: Sequence[ReplicaInfo], new: ClusterDocument, retired
             raise BadCluster(
                 f"replica {replica.id} was a member before, and is none now: give the new one another id"
             )
+
+
+def moved(at: ClusterDocument, places: Mapping[str, str]) -> ClusterDocument:
+    """The same configuration, in the middle of a change the same two, where these members are at other URLs. Quorums are the same, so nothing is carried: those
+    of before meet those that follow. BadCluster where another one is at a URL."""
+    number = at.number + 1
+    if plain := [
+        name
+        for name in places
+        if at.urls[name].startswith("https:") and not places[name].startswith("https:")
+    ]:
+        raise BadCluster(
+            f"{places[plain[0]]}: {plain[0]} has an https:// URL, and nobody follows it to another one"
+        )
+
+    def of(document: ClusterDocument) -> ClusterDocument:
+        replicas = tuple(
+            replace(each, url=places[each.id], moved=number) if each.id in places else each
+            for each in document.replicas
+        )
+        return replace(
+            document, replicas=replicas, old=UNSET if document.former is None else of(document.former)
+        )
+
+    following = replace(of(at), epoch=number)
+    names: dict[str, str] = {}
+    for name, url in following.urls.items():
+        if (other := names.setdefault(url, name)) != name:
+            raise BadCluster(f"replica {name}: at {url} is {other}: give it a place of its own")
+    return checked(following)
 
 
 def without(both: ClusterDocument, dead: Collection[str]) -> ClusterDocument:

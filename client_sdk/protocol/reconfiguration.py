@@ -19,8 +19,18 @@ from msgspec.structs import replace
 from ...adts.log import Value
 from ...adts.types.catalogue import CONFIGURATION
 from ...api_specs.cluster import BadCluster, ClusterDocument, alone, from_json
-from ...api_specs.configuration import in_force
-from .configurations import NOBODY, is_over, is_served, joint, redirected, settled, taken_back, without
+from ...api_specs.configuration import in_force, keeping_places
+from .configurations import (
+    NOBODY,
+    is_over,
+    is_served,
+    joint,
+    moved,
+    redirected,
+    settled,
+    taken_back,
+    without,
+)
 from .core.values import LONG, Carry, CompareAndSet, Done, Failed, Operation, Outcome
 
 AGAIN_S: Final = 0.05
@@ -129,13 +139,16 @@ def change(
     at: ClusterDocument, wanted: Wanted, dead: AbstractSet[str] = NOBODY
 ) -> Generator[Todo, Any, ClusterDocument]:
     """Bring the cluster to the configuration that is wanted, from `at` or a later one, without these members, which are off and stay off. A change under
-    way is brought to its end before. Returns what is in force then. Raises BadCluster where the wanted one cannot follow, the register cannot hold it, or
-    another operator takes the change back."""
+    way is brought to its end before, and members move that have other URLs there. Returns what is in force then. Raises BadCluster where the wanted one
+    cannot follow, the register cannot hold it, or another operator takes the change back."""
+    want = in_place(wanted)
     chosen = yield from _latest(at)
-    while (at := chosen.document).former is not None or not is_like(at, wanted(at)):
-        if (begun := to_begin(at, wanted(at), dead)) is not None:
+    while (at := chosen.document).former is not None or not is_like(at, want(at)):
+        if places := to_move(at, want(at)):
+            following = moved(at, places)
+        elif (begun := to_begin(at, want(at), dead)) is not None:
             following = begun
-            yield from _met(following, at, wanted(at))
+            yield from _met(following, at, want(at))
         elif at.former is not None and (gone := _dead_in(at.former, dead) - set(at.declared_dead)):
             following = without(at, gone)
         else:
@@ -145,12 +158,38 @@ def change(
         before, (_, chosen) = at, (yield from _choose(chosen, following))
         if (
             before.former is not None
-            and is_like(before, wanted(before))
+            and is_like(before, want(before))
             and is_like(chosen.document, before.former)
             and chosen.document.number == before.number + 1
         ):
             raise BadCluster("another operator has taken the change back")
     return at
+
+
+def move(at: ClusterDocument, places: Mapping[str, str]) -> Generator[Todo, Any, ClusterDocument]:
+    """Have these members be found at these URLs from now on; in the middle of a change, too, which goes on afterwards as before. Returns what is in force
+    then. Raises BadCluster where one is no member any more, or the URL is another one's."""
+    chosen = yield from _latest(at)
+    while left := {name: url for name, url in places.items() if chosen.document.urls.get(name) != url}:
+        if gone := [name for name in left if name not in chosen.document.votes]:
+            raise BadCluster(
+                f"{', '.join(gone)} is no member: the members are {', '.join(chosen.document.votes)}"
+            )
+        _, chosen = yield from _choose(chosen, moved(chosen.document, left))
+    yield Tell(chosen.document)
+    return chosen.document
+
+
+def in_place(wanted: Wanted) -> Wanted:
+    """The same, with members where they are that have moved since it was written down."""
+    return lambda at: keeping_places(wanted(at), at)
+
+
+def to_move(at: ClusterDocument, wanted: ClusterDocument) -> dict[str, str]:
+    """The members that are to move, and where; none in the middle of a change."""
+    if at.former is not None:
+        return {}
+    return {each.id: each.url for each in wanted.replicas if at.urls.get(each.id, each.url) != each.url}
 
 
 def to_begin(at: ClusterDocument, wanted: ClusterDocument, dead: AbstractSet[str]) -> ClusterDocument | None:

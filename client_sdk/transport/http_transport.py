@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from ...api_specs.cluster import BadCluster as BadDocument
-from ...api_specs.cluster import ClusterDocument, from_json
+from ...api_specs.cluster import ClusterDocument, ReplicaInfo, from_json
 from ...api_specs.limits import REPLY_BODIES_MAX
 from ...api_specs.messages import (
     NOT_DECODED,
@@ -68,25 +68,33 @@ def httpx_client(token: str | None, tls: ClientTls) -> HttpClient:
 
 
 class HttpTransport(Transport):
-    """Connections to the replicas at `urls` (by replica id). Belongs to one event loop."""
+    """Connections to the replicas at `urls` (by replica id), but to those of `endpoints` there, wherever they move. Belongs to one event loop."""
 
     def __init__(
         self,
         urls: Mapping[str, str],
         *,
+        endpoints: Mapping[str, str] = _NO_ENDPOINTS,
         token: str | None = None,
         encoding: Literal["msgpack", "json"] = "msgpack",
         body_bytes_max: int,
         tls: ClientTls = SYSTEM_TRUST,
         client: Callable[[str | None, ClientTls], HttpClient] = quick_client,
     ) -> None:
-        self._base_urls: Final = {replica: url.rstrip("/") for replica, url in urls.items()}
-        self._urls: Final = {replica: url + BATCH_PATH for replica, url in self._base_urls.items()}
+        self._endpoints: Final = endpoints
+        self._base_urls: Final[dict[str, str]] = {}
+        self._urls: Final[dict[str, str]] = {}
         """Of batches: the hot path."""
         self._media_type: Final = MSGPACK if encoding == "msgpack" else JSON
         self._encode: Final = (msgspec.msgpack if encoding == "msgpack" else msgspec.json).Encoder().encode
         self._reply_bytes_max: Final = REPLY_BODIES_MAX * body_bytes_max
         self._client: Final = client(token, tls)
+        self._find_at({**urls, **endpoints})
+
+    def _find_at(self, urls: Mapping[str, str]) -> None:
+        for replica, url in urls.items():
+            self._base_urls[replica] = base = url.rstrip("/")
+            self._urls[replica] = base + BATCH_PATH
 
     def post(
         self, replica: str, batch: Batch, timeout_s: float, done: Done[BatchReply | Unanswered]
@@ -104,9 +112,7 @@ class HttpTransport(Transport):
 
     def follow(self, document: ClusterDocument) -> None:
         """See Transport."""
-        for replica in document.urls.keys() - self._base_urls.keys():
-            base = self._base_urls[replica] = document.urls[replica].rstrip("/")
-            self._urls[replica] = base + BATCH_PATH
+        self._find_at({each.id: each.url for each in document.members if self._is_elsewhere(each)})
 
     async def forward(
         self, replica: str, request: ForwardedRequest, timeout_s: float
@@ -154,9 +160,15 @@ class HttpTransport(Transport):
         if answer.status != HTTPStatus.OK:
             return refusal(replica, answer)
         document = _document_in(url + CLUSTER_PATH, answer)
-        if document.urls.keys() - self._base_urls.keys():  # Those that are known keep their URLs.
+        if any(map(self._is_elsewhere, document.members)):
             check_hosts(url, document, has_token=False)
         return document
+
+    def _is_elsewhere(self, member: ReplicaInfo) -> bool:
+        """Whether its URL is not known here yet. One that never moved keeps that of the file here."""
+        known = self._base_urls.get(member.id)
+        has_moved = member.placed_in > 0 and member.id not in self._endpoints
+        return known is None or (has_moved and known != member.url.rstrip("/"))
 
     async def aclose(self) -> None:
         """See Transport."""

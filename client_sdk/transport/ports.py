@@ -40,8 +40,8 @@ class Transport(Protocol):
         return await answer_to(partial(self.post, replica, batch, timeout_s))
 
     def follow(self, document: ClusterDocument) -> None:
-        """The cluster has this configuration from now on: batches go to its members, of which those that are known keep their URLs. Nothing to do for
-        a transport that reaches all anyway."""
+        """The cluster has this configuration from now on: batches go to its members, where it says that they are. Nothing to do for a transport that reaches
+        all anyway."""
         return
 
     async def aclose(self) -> None:

@@ -180,7 +180,7 @@ def _lifespan(
             member,
             front_end,
             lambda: to_others(member, own_token, tls),
-            lambda: Operator(front_end, token=own_token, tls=tls, urls=member.urls),
+            lambda: Operator(front_end, token=own_token, tls=tls, urls=member.endpoints),
             lambda: app.state.access.may_change,
         )
         upkeep.start()

@@ -112,6 +112,12 @@ async def _follow(member: Member, told: ClusterDocument) -> None:
 def to_others(member: Member, token: str | None, tls: ClientTls = SYSTEM_TRUST) -> HttpTransport:
     """HTTP to the other replicas, from the running event loop; also to those that become members later."""
     limits = member.document.limits
-    transport = HttpTransport(member.urls, token=token, body_bytes_max=limits.message_bytes_max, tls=tls)
+    transport = HttpTransport(
+        member.document.urls,
+        endpoints=member.endpoints,
+        token=token,
+        body_bytes_max=limits.message_bytes_max,
+        tls=tls,
+    )
     member.configured.followers.append(transport.follow)
     return transport

@@ -131,7 +131,7 @@ class Member:
         """In which configuration it is."""
         document = folder.document
         self.id: Final = folder.identity.replica
-        self._endpoints: Final = dict(endpoints or {})
+        self.endpoints: Final = dict(endpoints or {})
         self.folder: Final = folder
         self.wall_us: Final = wall_us
         self._mono_s: Final = mono_s
@@ -178,7 +178,7 @@ class Member:
     @property
     def urls(self) -> dict[str, str]:
         """Where it finds each replica."""
-        return self.document.urls | self._endpoints
+        return self.document.urls | self.endpoints
 
     def _check_told(self, told: ClusterDocument) -> None:
         """Raises BadCluster for a configuration that never knew this replica, which has voted elsewhere: two clusters may have one name."""

@@ -93,6 +93,13 @@ def dying_in_between(what: Scenario) -> Scenario:
     )
 
 
+def moving(what: Scenario) -> Scenario:
+    """The scenario of a changing one, with one to three members that move to other URLs, before a change, in the middle, or afterwards."""
+    rng = random.Random(f"moving {what.seed}")
+    last_us = max(200_000, what.change_every_us * len(what.changes))
+    return replace(what, moving=tuple(rng.randrange(last_us) for _ in range(rng.choice([1, 2, 3]))))
+
+
 def _of(document: ClusterDocument, names: Sequence[str], rng: random.Random) -> ClusterDocument:
     """The document with these members, a vote each, and rules for so many."""
     rules = tuple(_like(each, len(names), rng) for each in document.choices)

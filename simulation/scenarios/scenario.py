@@ -113,6 +113,8 @@ class Scenario(Struct, frozen=True):
     """A member that is to stay, and is off for good in the middle of a change, from when another one holds all that it holds."""
     instead: str = ""
     """The new member that takes its place, if any does."""
+    moving: tuple[int, ...] = ()
+    """When a member moves to another URL, in microseconds."""
     each_another: tuple[str, ...] = ()
     """Arguments of its operations that are another one in each call, so that answers tell whose they are."""
 

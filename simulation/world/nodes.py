@@ -82,6 +82,8 @@ class ReplicaNode(Stoppable):
         before = self.replica.document.former
         if before is not None and is_like(before, document):
             self.world.note("changes taken back", 1)
+        if document.urls != self.replica.document.urls and document.votes == self.replica.document.votes:
+            self.world.note("moves followed", 1)
         if document.stand_ins:
             self.world.note("changes that went elsewhere", 1)
         self.replica.follow(document)

@@ -16,7 +16,7 @@ from ...api_specs.cluster import ClusterDocument, alone
 from ...api_specs.configuration import keeping_states
 from ...api_specs.limits import Capacity
 from ...client_sdk.protocol.core.values import Done, Enqueue, Failed, Operation, Outcome
-from ...client_sdk.protocol.reconfiguration import Steps, change, take_back
+from ...client_sdk.protocol.reconfiguration import Steps, change, move, take_back
 from ..history import Call, History
 from ..memory.replica import UNBOUNDED
 from ..scenarios.callers import caller_of
@@ -197,6 +197,22 @@ class World:
             self.later(begin_us, self._change, wanted, steps_max)
         if self.scenario.dying_in_between:
             self._end_another()
+
+        for number, at_us in enumerate(self.scenario.moving):
+            self._operators += 1
+            self.later(at_us, self._move, rng.random(), number)
+
+    def _move(self, which: float, number: int) -> None:
+        """A member is at another URL from now on; in this world replicas are found by their names."""
+        names = list(self.latest.votes)
+        name, front = names[int(which * len(names))], self.new_front()
+        steps = move(front.machine.document, {name: f"http://{name}:{number + 2}"})
+
+        def done() -> None:
+            self._operators -= 1
+
+        self.note("moves", 1)
+        Operator(self, front, steps, float("inf"), done).go_on()
 
     def _add_replica(self, name: str) -> None:
         if name not in self.replicas:

@@ -14,7 +14,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from quorate.simulation.run import Report, run
-from quorate.simulation.scenarios.changing import changing, dying, dying_in_between, standing
+from quorate.simulation.scenarios.changing import changing, dying, dying_in_between, moving, standing
 from quorate.simulation.scenarios.full import full
 from quorate.simulation.scenarios.leased import leased
 from quorate.simulation.scenarios.scenario import Scenario, scenario
@@ -41,6 +41,7 @@ WORLDS: Final[Mapping[str, Callable[[int], Scenario]]] = {
     "weak": lambda seed: weak((varied, own, burying)[seed % 3](seed)),
     "outbox": lambda seed: outboxed(steady(seed)),
     "changing": lambda seed: changing(on_foot((varied, leased, varied, own, burying, WORLDS["weak"]), seed)),
+    "moving": lambda seed: moving(WORLDS["changing"](seed)),
     "standing": lambda seed: standing(WORLDS["changing"](seed)),
     "queues": lambda seed: changing(replace(on_foot((varied, leased), seed), objects=QUEUES)),
     "dying": lambda seed: dying(
@@ -57,7 +58,7 @@ WORLDS: Final[Mapping[str, Callable[[int], Scenario]]] = {
 }
 """Kinds of worlds: with queues, registers and dictionaries; with leases; with a type of one's own, which the seed draws; with a bundled one; whose
 deleted keys are forgotten beside an object that lives; whose replicas have room for a handful of objects; whose clocks all leap; of eventual consistency: as varied, own and burying; whose queue has outboxes, as varied and leased; whose members and quorum choices change,
-of all these but those whose clocks leap; as these, with rules that have fallbacks, which are switched by who is taken to be live; of a few queues, none of which is in use all the time, whose members and quorum choices change;
+of all these but those whose clocks leap; as these, with members that move to other URLs; or with rules that have fallbacks, which are switched by who is taken to be live; of a few queues, none of which is in use all the time, whose members and quorum choices change;
 one of whose members is off for good before the first change; one more of whose members is, in the middle of a change that was to keep it; any of these with small bounds."""
 
 

@@ -1,6 +1,6 @@
 """Seeded worlds whose members, votes and quorum choices change while they are used.
 
-`python -m tests.sim.soak --worlds changing` (or `queues`, `standing`, `dying`, or `dying-in-between`) runs as many more as the time allows.
+`python -m tests.sim.soak --worlds changing` (or `queues`, `standing`, `moving`, `dying`, or `dying-in-between`) runs as many more as the time allows.
 """
 
 from typing import Final
@@ -39,11 +39,14 @@ FAULTS: Final = ("crashes", "cuts", "slow links", "freezes")
 OF_STANDING_RULES: Final = ("switches", "switches taken back")
 
 
-@pytest.mark.parametrize("worlds", ["changing", "queues", "standing"])
+OF_MEMBERS_THAT_MOVE: Final = ("moves followed",)
+
+
+@pytest.mark.parametrize("worlds", ["changing", "queues", "standing", "moving"])
 def test_every_promise_is_kept(worlds: str) -> None:
     report = run_seeds(range(1, SEEDS + 1), worlds)
-    sometimes = (*SOMETIMES, *OF_STANDING_RULES) if worlds == "standing" else SOMETIMES
-    assert [name for name in sometimes if not report.counters.get(name)] == []
+    more = {"standing": OF_STANDING_RULES, "moving": OF_MEMBERS_THAT_MOVE}.get(worlds, ())
+    assert [name for name in (*SOMETIMES, *more) if not report.counters.get(name)] == []
     assert [name for name in FAULTS if not report.injected.get(name)] == []
 
 

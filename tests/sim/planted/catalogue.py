@@ -501,6 +501,9 @@ PLANTS: Final = (
         seeds=10,
         first=57,
     ),
+    in_changes(
+        "others-leave-with-a-place", changing.leave_while_moving, FEW, worlds="moving", seeds=10, first=10
+    ),
     in_changes("terms-outlast-configurations", changing.keep_terms, FEW, "answers", "decided", first=75),
     in_changes("rounds-outlast-configurations", changing.keep_replies, FEW, "answers", "decided"),
     in_changes("any-configuration", changing.take_messages_of_any, FEW, "complete", "decided", "answers"),

@@ -1,6 +1,6 @@
 """Mistakes on the way from one configuration to another."""
 
-from collections.abc import Callable, Collection, Generator, Iterator
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from typing import Any
@@ -11,7 +11,7 @@ from quorate.adts.log import Seen
 from quorate.adts.types.catalogue import CONFIGURATION
 from quorate.api_specs.cluster import ClusterDocument, with_states
 from quorate.client_sdk.protocol import reconfiguration
-from quorate.client_sdk.protocol.configurations import is_over, joint, settled
+from quorate.client_sdk.protocol.configurations import is_over, joint, moved, settled
 from quorate.client_sdk.protocol.core.rounds import Gathering
 from quorate.client_sdk.protocol.decisions import proposer
 from quorate.client_sdk.protocol.decisions.proposer import Proposer
@@ -99,6 +99,18 @@ def go_elsewhere_from_what_was_to_come() -> Planting:
         return joint(settled(both), new, dead & both.own_votes.keys())
 
     return patched(reconfiguration, redirected=from_there)
+
+
+def leave_while_moving() -> Planting:
+    """Where a member moves, all others leave with it, without a configuration in which both are in force."""
+
+    def alone_there(at: ClusterDocument, places: Mapping[str, str]) -> ClusterDocument:
+        after = moved(at, places)
+        kept = tuple(each for each in after.replicas if each.id in places)
+        is_for_itself = any(each.votes for each in kept) and at.former is None
+        return replace(after, replicas=kept, choices=()) if is_for_itself else after
+
+    return patched(reconfiguration, moved=alone_there)
 
 
 def keep_terms() -> Planting:

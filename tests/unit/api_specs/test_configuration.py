@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 import pytest
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from quorate.adts.types.catalogue import CONFIGURATION
@@ -19,6 +20,7 @@ from quorate.api_specs.configuration import (
     configuration_of,
     difference,
     in_force,
+    keeping_places,
     read_configuration,
     tolerated,
     with_members,
@@ -202,6 +204,55 @@ def test_what_the_cluster_has_chosen_is_in_force_with_the_rest_of_the_file() -> 
     assert found.former == replace(file, choices=then.choices, replicas=found.replicas[:3])
     assert (found.clock, found.limits, found.types) == (file.clock, file.limits, file.types)
     assert in_force(then, then) == then
+
+
+def at(url: str, moved: int = 0) -> ClusterDocument:
+    """Where r1 is, and in which configuration that was chosen."""
+    info = ReplicaInfo("r1", url, moved=moved or UNSET)
+    return replace(document(), replicas=(info, *document().replicas[1:]))
+
+
+@pytest.mark.parametrize(
+    ("file", "chosen", "expected"),
+    [
+        (at("http://a:1"), at("http://b:1"), ("http://a:1", 0)),
+        (at("http://a:1"), at("http://b:1", 3), ("http://b:1", 3)),
+        (at("http://a:1", 3), at("http://b:1", 3), ("http://a:1", 3)),
+        (at("http://a:1", 3), at("http://b:1", 5), ("http://b:1", 5)),
+        (at("http://a:1", 5), at("http://b:1", 3), ("http://a:1", 5)),
+    ],
+    ids=[
+        "edited while nothing ran",
+        "moved",
+        "edited since it moved",
+        "moved again",
+        "an older configuration",
+    ],
+)
+def test_the_latest_place_of_a_member_counts(
+    file: ClusterDocument, chosen: ClusterDocument, expected: tuple[str, int]
+) -> None:
+    for told in (replace(chosen, epoch=6), replace(chosen, epoch=6, old=replace(chosen, epoch=5))):
+        found = in_force(file, told)
+        for each in (found, *([] if found.former is None else [found.former])):
+            assert (each.urls["r1"], each.replicas[0].placed_in) == expected
+
+
+@pytest.mark.parametrize(
+    ("wanted", "now", "expected"),
+    [
+        (at("http://a:1"), at("http://a:1", 3), ("http://a:1", 3)),
+        (at("http://a:1"), at("http://b:1", 3), ("http://b:1", 3)),
+        (at("http://a:1"), at("http://b:1"), ("http://a:1", 0)),
+        (at("http://a:1", 3), at("http://b:1", 3), ("http://a:1", 3)),
+    ],
+    ids=["the same place", "it has moved since", "it is to move", "it is to move again"],
+)
+def test_a_file_of_before_moves_no_member_back(
+    wanted: ClusterDocument, now: ClusterDocument, expected: tuple[str, int]
+) -> None:
+    found = keeping_places(wanted, now).replicas[0]
+    assert (found.url, found.placed_in) == expected
 
 
 def test_a_store_that_the_file_does_not_name_is_the_one_that_was_chosen() -> None:

@@ -21,6 +21,7 @@ from quorate.client_sdk.protocol.configurations import (
     is_over,
     is_served,
     joint,
+    moved,
     redirected,
     settled,
     taken_back,
@@ -312,3 +313,40 @@ def test_a_new_member_comes_to_no_place_of_one_that_was_to_come() -> None:
 def test_who_is_said_to_stand_in_is_a_member() -> None:
     with pytest.raises(BadCluster, match="given_up: r9 is no member"):
         checked(replace(ELSEWHERE, given_up=("r9",)))
+
+
+def test_where_a_member_moves_nothing_else_changes() -> None:
+    for before in (OLD, BOTH):
+        after = moved(before, {"r1": "http://r9:9"})
+        assert (after.number, after.urls["r1"]) == (before.number + 1, "http://r9:9")
+        assert after.votes == before.votes
+        for each in (after, *([] if after.former is None else [after.former])):
+            assert [member.placed_in for member in each.replicas] == [after.number, 0, 0]
+        assert moved(after, {"r1": "http://r1:1"}).urls == before.urls
+        assert from_json(msgspec.json.decode(msgspec.json.encode(after))) == after
+    assert taken_back(moved(BOTH, {"r2": "http://r9:9"})).urls["r2"] == "http://r9:9"
+    swapped = moved(OLD, {"r1": "http://r2:1", "r2": "http://r1:1"})
+    assert swapped.urls == {"r1": "http://r2:1", "r2": "http://r1:1", "r3": "http://r3:1"}
+
+
+@pytest.mark.parametrize(
+    ("at", "place", "words"),
+    [
+        (OLD, "http://r2:1", "replica r2: at http://r2:1 is r1: give it a place of its own"),
+        (BOTH, "http://r4:1", "replica r4: at http://r4:1 is r1"),
+        (
+            checked(replace(OLD, replicas=(ReplicaInfo("r1", "https://r1:1"),))),
+            "http://r9:9",
+            "r1 has an https:// URL",
+        ),
+    ],
+)
+def test_a_member_does_not_move_just_anywhere(at: ClusterDocument, place: str, words: str) -> None:
+    with pytest.raises(BadCluster, match=words):
+        moved(at, {"r1": place})
+
+
+def test_in_which_configuration_a_member_moved_is_a_number_of_one() -> None:
+    for number in (0, EPOCH_MAX + 1):
+        with pytest.raises(BadCluster, match="the cluster writes this itself"):
+            checked(replace(OLD, replicas=(replace(OLD.replicas[0], moved=number),)))

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from quorate.adts.log import Value
 from quorate.adts.types.catalogue import CONFIGURATION
 from quorate.api_specs.cluster import BadCluster, ChoiceRule, ClusterDocument
-from quorate.client_sdk.protocol.configurations import joint, redirected, settled, taken_back, without
+from quorate.client_sdk.protocol.configurations import joint, moved, redirected, settled, taken_back, without
 from quorate.client_sdk.protocol.core.values import LONG, Carry, CompareAndSet, Done, Failed
 from quorate.client_sdk.protocol.reconfiguration import (
     TOGETHER,
@@ -28,6 +28,7 @@ from quorate.client_sdk.protocol.reconfiguration import (
     change,
     followed,
     is_like,
+    move,
     take_back,
 )
 from tests.unit.client_sdk.scripted import document_of
@@ -603,3 +604,53 @@ def test_where_one_dies_that_was_to_stay_the_change_goes_elsewhere_once_it_can_e
     operator.answer(SWAPPED)
     assert operator.read(later) == Tell(later)
     assert operator.answer({"r1": 2, "r4": 2, "r5": 2}) == Ask(later)
+
+
+ELSEWHERE = {"r3": "http://elsewhere:3"}
+
+
+def test_a_member_moves_in_one_step_and_nothing_is_carried() -> None:
+    operator = Change(steps=move(OLD, ELSEWHERE))
+    after = moved(OLD, ELSEWHERE)
+    assert operator.read(OLD) == Perform(CompareAndSet(CONFIGURATION, None, text(after)))
+    operator.answer(SWAPPED)
+    assert operator.read(after) == Tell(after)
+    assert operator.answer({"r1": 1}) == Tell(after)
+    operator.answer({"r1": 1, "r3": 1})
+    assert operator.result == after
+
+
+def test_a_member_moves_in_the_middle_of_a_change_which_is_left_to_others() -> None:
+    operator = Change(at=BOTH, steps=move(BOTH, ELSEWHERE))
+    after = moved(BOTH, ELSEWHERE)
+    assert operator.read(BOTH) == Perform(CompareAndSet(CONFIGURATION, text(BOTH), text(after)))
+    operator.answer(SWAPPED)
+    assert operator.read(after) == Tell(after)
+    operator.answer({"r3": 2})
+    assert operator.result == after
+
+
+def test_one_that_has_left_does_not_move() -> None:
+    operator = Change(steps=move(OLD, ELSEWHERE))
+    operator.read(AFTER)
+    with pytest.raises(BadCluster, match="r3 is no member: the members are r1, r4, r5"):
+        operator.answer({"r1": 2})
+
+
+def test_members_move_before_anything_else_changes() -> None:
+    there = replace(OLD.replicas[2], url=ELSEWHERE["r3"])
+    wanted = replace(
+        OLD, replicas=(*OLD.replicas[:2], there), choices=(ChoiceRule("queue/a", collect=False),)
+    )
+    operator = Change(wanted=wanted)
+    after = moved(OLD, ELSEWHERE)
+    assert operator.read(OLD) == Perform(CompareAndSet(CONFIGURATION, None, text(after)))
+    operator.answer(SWAPPED)
+    operator.read(after)
+    in_its_place = replace(wanted, replicas=after.replicas)
+    assert operator.answer({"r1": 1}) == Ask(in_its_place, names=False)
+    operator.answer(dict.fromkeys(after.votes, here(after)))
+    both = joint(after, in_its_place)
+    assert operator.answer(dict.fromkeys(after.votes, 1)) == Perform(
+        CompareAndSet(CONFIGURATION, text(after), text(both))
+    )

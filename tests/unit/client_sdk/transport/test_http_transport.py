@@ -19,7 +19,8 @@ from quorate.client_sdk.errors import BadCluster, RefusedByReplicas, Unavailable
 from quorate.client_sdk.protocol.configurations import settled
 from quorate.client_sdk.protocol.core.values import Unanswered
 from quorate.client_sdk.transport import http_transport
-from quorate.client_sdk.transport.http_transport import fetch_cluster
+from quorate.client_sdk.transport.http_answer import HttpAnswer, HttpClient
+from quorate.client_sdk.transport.http_transport import HttpTransport, fetch_cluster
 from quorate.client_sdk.transport.httpx_client import NEVER_SENT, told
 from tests.unit.client_sdk.exchanging import BATCH, REPLY, TOKEN, ForwardedRequest, Make, right
 from tests.unit.client_sdk.loopback import PendingCommand, Server, problem, response, serving, silence
@@ -504,3 +505,42 @@ async def test_new_members_are_reached_where_the_document_says_and_those_known_w
         assert [asked.line.split(" ")[1] for asked in server.asked] == ["/replica/v1/batch", "/v1/cluster"]
         assert [asked.line.split(" ")[1] for asked in new.asked] == ["/replica/v1/batch", "/v1/cluster"]
         assert elsewhere.asked == []
+
+
+async def test_one_that_moved_is_reached_at_its_new_place_unless_an_endpoint_was_given(
+    server: Server, to: Make
+) -> None:
+    with serving(right) as there:
+        moved = ClusterDocument("local", (ReplicaInfo("r1", there.url + "/", moved=2),), epoch=2)
+        given = HttpTransport({"r1": "http://127.0.0.1:9"}, endpoints={"r1": server.url}, body_bytes_max=1000)
+        for transport in (to(server.url), given):
+            transport.follow(moved)
+            assert await transport.exchange("r1", BATCH, 5) == REPLY
+            await transport.aclose()
+        assert (len(there.asked), len(server.asked)) == (1, 1)
+
+
+class Telling(HttpClient):
+    """Answers the same to everybody."""
+
+    def __init__(self, answer: HttpAnswer) -> None:
+        self._answer = answer
+
+    def send(self, who: str, url: str, done: Callable[[Any], object], **_: Any) -> Callable[[], object]:
+        asyncio.get_running_loop().call_soon(done, self._answer)
+        return lambda: None
+
+    async def aclose(self) -> None:
+        """Nothing is open."""
+
+
+async def test_a_member_that_moved_is_not_followed_from_https_to_http() -> None:
+    moved = ClusterDocument("local", (ReplicaInfo("r1", "http://127.0.0.1:9", moved=2),), epoch=2)
+    answer = HttpAnswer(
+        200, "application/json", "", msgspec.json.encode({"hash": moved.hash, "document": moved})
+    )
+    transport = HttpTransport(
+        {"r1": "https://127.0.0.1:9"}, body_bytes_max=1000, client=lambda *_: Telling(answer)
+    )
+    with pytest.raises(BadCluster, match="the token would be sent in the clear"):
+        await transport.configuration("r1", 1)
