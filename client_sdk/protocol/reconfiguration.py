@@ -269,6 +269,18 @@ def _met(both: ClusterDocument, at: ClusterDocument, wanted: ClusterDocument) ->
         yield Wait(AGAIN_S)
 
 
+def needs(todo: Tell | Ask, names: AbstractSet[str], at: ClusterDocument) -> bool:
+    """Whether a change from `at` could not go on after this step as long as these members do not answer."""
+    document = todo.document
+    others = document.votes.keys() - names
+    if document.former is not None:
+        return not is_over(document, others)
+    if isinstance(todo, Ask):
+        return bool(names & document.votes.keys() - at.votes.keys()) or not is_served(document, others)
+    is_asked = todo.to == document
+    return is_asked and any(quorum.is_met_by(names) for _, quorum in document.asked_quorums())
+
+
 def is_like(one: ClusterDocument, other: ClusterDocument) -> bool:
     """Whether they differ in nothing but their places in the chain."""
     return _bare(one) == _bare(other)

@@ -9,6 +9,7 @@ import random
 import time
 from collections.abc import Callable, Collection, Coroutine, Mapping
 from functools import partial
+from http import HTTPStatus
 from typing import Any, Final, TypeVar
 from urllib.parse import quote
 
@@ -31,9 +32,10 @@ from ..protocol.reconfiguration import (
     Tell,
     Todo,
     Wait,
+    needs,
 )
 from .driver import Driver
-from .http_answer import HttpAnswer, HttpClient, message, problem_in
+from .http_answer import HttpAnswer, HttpClient, message, problem_in, refusal
 from .http_transport import quick_client
 from .tls import SYSTEM_TRUST, ClientTls
 
@@ -47,6 +49,10 @@ LATE_S: Final = 0.3
 PAGE_BYTES_MAX: Final = 8 * 1024 * 1024
 
 _Answer = TypeVar("_Answer")
+
+
+class _Forbidden(Unanswered, frozen=True, gc=False):
+    """The replica does not take the token, or not for this."""
 
 
 class _InConfiguration(Struct, frozen=True):
@@ -184,7 +190,7 @@ class Operator:
             case Tell(document=document, to=to):
                 self._driver.reconfigure(document)
                 told = await self._of_each(
-                    to or document, partial(self._tell, document, to or document), self._patience.late_s
+                    todo, to or document, partial(self._tell, document, to or document), self._patience.late_s
                 )
                 if document.former is not None and document.number > self._both:
                     self._both = document.number
@@ -193,7 +199,7 @@ class Operator:
             case Ask(document=document, names=names):
                 # Those that hold more objects take longer to list them.
                 late_s = None if names else self._patience.late_s
-                return await self._of_each(document, partial(self._holding, document, names), late_s)
+                return await self._of_each(todo, document, partial(self._holding, document, names), late_s)
             case Wait(seconds=seconds):
                 self._patience.repeated()
                 await asyncio.sleep(seconds * random.uniform(1, 1.5))
@@ -208,16 +214,23 @@ class Operator:
 
     async def _of_each(
         self,
+        todo: Tell | Ask,
         document: ClusterDocument,
         ask: Callable[[str], Coroutine[Any, Any, _Answer | Unanswered]],
         late_s: float | None,
     ) -> dict[str, _Answer]:
-        """What members answer, by replica; those that do not are left out, and those that refuse, unless nobody answers."""
+        """What members answer, by replica; those that do not are left out, and those that refuse. Raises RefusedByReplicas where nobody else answers, or
+        the change cannot go on without some that refuse the token: that is no silence, which may pass."""
         asked = {replica: asyncio.create_task(ask(replica)) for replica in document.votes}
         await _most_done(asked.values(), late_s)
         answers = {replica: task.result() for replica, task in asked.items() if task.done()}
         told = {replica: answer for replica, answer in answers.items() if not isinstance(answer, Unanswered)}
         refused = [each for each in answers.values() if isinstance(each, Unanswered) and each.refused]
+        forbidden = {
+            replica: each.detail for replica, each in answers.items() if isinstance(each, _Forbidden)
+        }
+        if forbidden and needs(todo, forbidden.keys(), self._driver.document):
+            raise RefusedByReplicas("; ".join(forbidden.values()), definite=True)
         if refused and not told:
             raise RefusedByReplicas(refused[0].detail, definite=True)
         return told
@@ -283,6 +296,8 @@ def _told(
     """What it says; nothing where another replica does, whom its URL reaches: that one would count twice."""
     if not isinstance(answer, HttpAnswer):
         return answer
+    if answer.status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
+        return _Forbidden(refusal(replica, answer).detail, refused=True)
     told = message(replica, answer, decode)
     if isinstance(told, Unanswered) or told.replica in ("", replica):
         return told

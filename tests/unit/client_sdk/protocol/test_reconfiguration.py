@@ -29,6 +29,7 @@ from quorate.client_sdk.protocol.reconfiguration import (
     followed,
     is_like,
     move,
+    needs,
     take_back,
 )
 from tests.unit.client_sdk.scripted import document_of
@@ -654,3 +655,28 @@ def test_members_move_before_anything_else_changes() -> None:
     assert operator.answer(dict.fromkeys(after.votes, 1)) == Perform(
         CompareAndSet(CONFIGURATION, text(after), text(both))
     )
+
+
+EAGER = replace(OLD, choices=(ChoiceRule("queue/*", {"Enq/Ok": (0, 1), "Deq/Ok": (3, 1)}),))
+
+
+@pytest.mark.parametrize(
+    ("todo", "names", "expected"),
+    [
+        (Tell(BOTH), {"r3"}, False),
+        (Tell(BOTH), {"r2", "r3"}, True),
+        (Ask(BOTH), {"r2", "r3"}, True),
+        (Ask(NEW, names=False), {"r1"}, False),
+        (Ask(NEW, names=False), {"r4"}, True),
+        (Ask(document_of("r1", "r2"), names=False), {"r2"}, True),
+        (Tell(OLD, OLD), {"r3"}, False),
+        (Tell(EAGER, EAGER), {"r3"}, True),
+        (Tell(OLD), {"r2", "r3"}, False),
+        (Tell(OLD, NEW), {"r4", "r5"}, False),
+    ],
+)
+def test_a_change_goes_on_without_those_whom_it_does_not_need(
+    todo: Tell | Ask, names: set[str], expected: bool
+) -> None:
+    """New members must all come. Of others as many are needed as block each old quorum, and hold each new one."""
+    assert needs(todo, names, OLD) is expected
