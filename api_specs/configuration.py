@@ -4,7 +4,7 @@ Owns which parts these are, and how a difference is told. All else (URLs, limits
 while nothing runs, and so it is kept where a replica follows a configuration that was changed while it ran. Pure.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -16,7 +16,7 @@ from ..adts.types.catalogue import SPECIFICATIONS
 from ..quorums.choices.minimal import resilience
 from ..quorums.choices.system_choice import SystemQuorum
 from ..quorums.systems.tally import Quorum, VoteCount
-from .cluster import BadCluster, ChoiceRule, ClusterDocument, ReplicaInfo, alone, checked
+from .cluster import BadCluster, ChoiceRule, ClusterDocument, Fallback, ReplicaInfo, alone, checked
 from .patterns import covers, is_met
 
 TOLD_MAX: Final = 4
@@ -222,7 +222,20 @@ def types_in(configuration: Configuration) -> frozenset[str]:
 def difference(before: Configuration, now: Configuration) -> str:
     """What differs, in words for who edits the document; empty when nothing does. Event classes and data types that one of the
     two does not know are of another release, and no difference; but a type of one's own may only be added."""
-    found = [*_of_members(before.members, now.members), *_of_rules(before, now)]
+    return _in_a_sentence(_differences(before, now))
+
+
+def difference_of_documents(before: ClusterDocument, now: ClusterDocument) -> str:
+    """The same, with fallbacks that differ: these decide nothing about where data is found, as long as they are not in force."""
+    found = _differences(configuration_of(before), configuration_of(now))
+    return _in_a_sentence([*found, *_of_fallbacks(before, now)])
+
+
+def _differences(before: Configuration, now: Configuration) -> list[str]:
+    return [*_of_members(before.members, now.members), *_of_rules(before, now)]
+
+
+def _in_a_sentence(found: Sequence[str]) -> str:
     left_out = f"; and {len(found) - TOLD_MAX} more" if len(found) > TOLD_MAX else ""
     told = "; ".join(found[:TOLD_MAX])
     return (told if len(told) <= CHARS_MAX else told[:CHARS_MAX] + "…") + left_out
@@ -268,6 +281,35 @@ def _asked(configuration: Configuration, adts: Collection[str]) -> Iterator[Rule
             yield rule
 
 
+def _of_fallbacks(before: ClusterDocument, now: ClusterDocument) -> Iterator[str]:
+    """Of rules that both have, for the same objects."""
+    known = {rule.objects: rule for rule in before.choices}
+    for rule in now.choices:
+        if (then := known.get(rule.objects)) is None or (then.standing is None and rule.standing is None):
+            continue
+        place = f"[[choices]] {rule.objects}"
+        if then.standing is None:
+            yield f"{place} has a fallback, and none then"
+        elif rule.standing is None:
+            yield f"{place} lacks the fallback that it had then"
+        else:
+            yield from _of_condition(f"{place}: fallback", then.standing, rule.standing)
+            sides = ((before, then), (now, rule))
+            earlier, later = (_in_force(each, side.in_state(True), side.objects) for each, side in sides)
+            yield from _of_quorums(f"{place}: fallback", earlier, later)
+
+
+def _of_condition(place: str, before: Fallback, now: Fallback) -> Iterator[str]:
+    for name in ("down", "live_below", "after_s"):
+        was, is_now = getattr(before, name), getattr(now, name)
+        if was != is_now:
+            yield f"{place}: {name} = {_shown(is_now)}, and {_shown(was)} then"
+
+
+def _shown(value: object) -> str:
+    return f"[{', '.join(value)}]" if isinstance(value, tuple) else f"{value:g}"
+
+
 def _only_observes(adt: str, event_class: str) -> bool:
     kinds = SPECIFICATIONS[adt].kinds if adt in SPECIFICATIONS else {}
     return kinds.get(operation_of(event_class)) is Kind.OBSERVE
@@ -281,6 +323,10 @@ def _of_rule(before: RuleInForce, now: RuleInForce) -> Iterator[str]:
         yield f"{place}: collect = {now.collect}, and {before.collect} then".lower()
     if before.outbox != now.outbox:
         yield f"{place}: outbox = {now.outbox}, and {before.outbox} then".lower()
+    yield from _of_quorums(place, before, now)
+
+
+def _of_quorums(place: str, before: RuleInForce, now: RuleInForce) -> Iterator[str]:
     for adt, classes in now.quorums.items():
         for name, quorums in classes.items():
             # Nothing that was stored rests on what was only read.

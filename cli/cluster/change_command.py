@@ -18,8 +18,7 @@ from msgspec.structs import replace
 from ...adts.specification import operation_of
 from ...api_specs.cluster import ClusterDocument, ReplicaInfo
 from ...api_specs.configuration import (
-    configuration_of,
-    difference,
+    difference_of_documents,
     keeping_places,
     keeping_states,
     loses,
@@ -132,7 +131,7 @@ def change(
     if new is not None:
         now = told_document(cluster)
         want = partial(keeping_states, with_stores(read_document(new), now))
-        if found := difference(configuration_of(now), configuration_of(want(now))):
+        if found := difference_of_documents(now, want(now)):
             say(f"Members, votes and rules: {found.replace(' then', ' before')}.")
         manner = Manner(dry_run, deadline_s, rate, as_json, frozenset(dead or ()))
         carry_out(cluster, now, want, manner)

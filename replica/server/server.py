@@ -21,7 +21,7 @@ import uvicorn
 from msgspec import Struct
 
 from ...api_specs.cluster import ClusterDocument
-from ...api_specs.configuration import configuration_of, difference, keeping_states
+from ...api_specs.configuration import difference_of_documents, keeping_states
 from ...api_specs.limits import ADDRESS_SHARE_MAX, CONNECTIONS_MAX, IDLE_S_MAX, Capacity
 from ...client_sdk.api.connect import is_url
 from ...client_sdk.errors import BadInput
@@ -151,9 +151,8 @@ def _tell_configuration(opened: Folder) -> None:
     if opened.chosen is None:
         return
     _log.info("configuration %d is in force, chosen while the cluster ran", opened.chosen.number)
-    if found := difference(
-        configuration_of(opened.document), configuration_of(keeping_states(opened.file, opened.document))
-    ):
+    file = keeping_states(opened.file, opened.document)
+    if found := difference_of_documents(opened.document, file):
         _log.warning(
             "the cluster file differs from it, which does not count (`quorate change` changes it): %s", found
         )

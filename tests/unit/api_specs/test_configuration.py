@@ -12,6 +12,7 @@ from quorate.api_specs.cluster import (
     ChoiceRule,
     ClockSettings,
     ClusterDocument,
+    Fallback,
     ReplicaInfo,
     checked,
 )
@@ -19,6 +20,7 @@ from quorate.api_specs.configuration import (
     CHARS_MAX,
     configuration_of,
     difference,
+    difference_of_documents,
     in_force,
     keeping_places,
     read_configuration,
@@ -352,3 +354,47 @@ def test_the_clusters_own_register_asks_majorities_whatever_rules_say() -> None:
     assert weak.choice_of(CONFIGURATION).consistency == "atomic"
     both = joint(weak, weak)
     assert both.choice_of(CONFIGURATION).consistency == "atomic"
+
+
+def falling_back(**parts: object) -> ClusterDocument:
+    """A file whose rule for queues has a fallback."""
+    given = {"live_below": 3, "after_s": 10.0} | parts
+    return document(ChoiceRule("queue/*", fallback=Fallback(**given)))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("now", "expected"),
+    [
+        (falling_back(), ""),
+        (falling_back(classes={"Enq/Ok": (0, 2), "Deq/Ok": (2, 2)}), ""),
+        (falling_back(after_s=60.5), "[[choices]] queue/*: fallback: after_s = 60.5, and 10 then"),
+        (
+            falling_back(live_below=0, down=("r2", "r3")),
+            "[[choices]] queue/*: fallback: down = [r2, r3], and [] then; [[choices]] queue/*: fallback: live_below = 0, and 3 then",
+        ),
+        (
+            falling_back(classes={"Enq/Ok": (0, 1), "Deq/Ok": (3, 1)}),
+            "[[choices]] queue/*: fallback: Enq/Ok is (0, 1), and was (0, 2)",
+        ),
+        (document(ChoiceRule("queue/*")), "[[choices]] queue/* lacks the fallback that it had then"),
+    ],
+)
+def test_a_fallback_that_differs_is_named_though_a_store_may_vote_all_the_same(
+    now: ClusterDocument, expected: str
+) -> None:
+    before = falling_back()
+    assert told(before, now) == ""
+    found = difference_of_documents(before, now)
+    assert found.startswith(expected)
+    assert bool(found) == bool(expected)
+    back = difference_of_documents(now, before)
+    assert bool(back) == bool(expected)
+    if now.choices[0].standing is None:
+        assert back == "[[choices]] queue/* has a fallback, and none then"
+
+
+def test_other_differences_of_documents_are_as_ever() -> None:
+    eager = document(ChoiceRule("queue/*", EAGER))
+    assert difference_of_documents(document(ChoiceRule("queue/*")), eager) == told(
+        document(ChoiceRule("queue/*")), eager
+    )

@@ -9,12 +9,14 @@ from pathlib import Path
 import httpx
 import msgspec
 import pytest
+from msgspec.structs import replace
 
-from quorate.api_specs.cluster import ClusterDocument, ReplicaInfo
+from quorate.api_specs.cluster import ChoiceRule, ClusterDocument, Fallback, ReplicaInfo
 from quorate.measurement.faults.held_ports import HeldPort
 from quorate.replica.access.token_list import one_token
-from quorate.replica.data_folder.identity import FolderRefused, open_folder
+from quorate.replica.data_folder.identity import Folder, FolderRefused, Identity, open_folder
 from quorate.replica.server.server import Door, ServeRefused, serve
+from quorate.replica.server.server import _tell_configuration as tell_configuration
 
 SCRIPT = (
     "import sys, msgspec; from pathlib import Path; from quorate.api_specs.cluster import from_json\n"
@@ -73,3 +75,17 @@ def test_address_that_others_reach_needs_a_token(tmp_path: Path, host: str) -> N
     with pytest.raises(ServeRefused, match="in the clear"):
         serve(cluster(), "r1", tmp_path, door=Door(host), access=one_token("t"))
     open_folder(tmp_path, cluster(), "r1").abandon()
+
+
+def test_a_file_that_differs_from_what_is_in_force_is_named_at_start(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Also a fallback, by which a store would vote all the same."""
+    rule = ChoiceRule("queue/*", fallback=Fallback(live_below=3))
+    members = tuple(ReplicaInfo(f"r{n}", f"http://r{n}:1") for n in (1, 2, 3))
+    chosen = ClusterDocument("c", members, (rule,), epoch=2)
+    for after_s, expected in ((10.0, 0), (60.0, 1)):
+        edited = replace(rule, fallback=Fallback(live_below=3, after_s=after_s))
+        file = ClusterDocument("c", members, (edited,))
+        tell_configuration(Folder(Path(), None, file, Identity("c", "r1", "s", 8), None, chosen=chosen))
+        assert caplog.text.count("queue/*: fallback: after_s = 60, and 10 then") == expected
