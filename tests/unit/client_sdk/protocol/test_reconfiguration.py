@@ -306,6 +306,9 @@ def test_what_cannot_follow_is_refused_before_anything_is_done() -> None:
 def test_places_in_the_chain_make_no_difference() -> None:
     assert is_like(AFTER, NEW)
     assert not is_like(BOTH, OLD)
+    dead = joint(OLD, document_of("r1", "r2", "r4"), ["r3"])
+    assert is_like(dead, document_of("r1", "r2", "r4"))
+    assert is_like(redirected(dead, document_of("r1", "r2"), ["r4"]), document_of("r1", "r2"))
 
 
 def test_what_a_replica_is_in_goes_before_what_the_register_has_lost() -> None:

@@ -216,6 +216,19 @@ def test_a_switch_that_cannot_end_is_taken_back_soon_however_long_its_condition_
     assert looking.move().takes_back
 
 
+def test_where_rules_switch_together_the_most_patient_one_says_how_long_they_may_be_stuck() -> None:
+    hasty, patient = (
+        ChoiceRule(objects, fallback=Fallback(down=("r4",), after_s=after_s, reads="r1"))
+        for objects, after_s in (("queue/*", 2.0), ("register/*", 7.0))
+    )
+    two = document(hasty, patient)
+    looking = Looking(joint(two, with_states(two, {"queue/*": True, "register/*": True})))
+    looking.look(ALL - {"r1", "r4"}, 7)
+    assert not looking.move().takes_back
+    looking.look(ALL - {"r1", "r4"})
+    assert looking.move().takes_back
+
+
 def test_a_part_of_a_switch_that_is_not_wanted_any_more_waits_for_its_end() -> None:
     two = document(RULE, OTHER)
     both = joint(two, with_states(two, {"queue/jobs": True, "register/*": True}))

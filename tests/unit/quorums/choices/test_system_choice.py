@@ -155,3 +155,10 @@ def test_with_eventual_consistency_what_observes_reads_anyone() -> None:
 def test_with_eventual_consistency_somebody_is_read() -> None:
     with pytest.raises(BadChoice, match=r"Read reads nobody by 'choose\(0; r1\)': name somebody"):
         choice_of_events(Register(), VOTES, {"Read": "choose(0; r1)"}, {}, consistency="eventual")
+
+
+def test_who_stands_in_a_final_quorum_alone_votes_too() -> None:
+    """What r1 and r2 stored may be at r2 alone later, where r1 is gone for good. r3 has a vote, and stands nowhere."""
+    finals = dict.fromkeys(("Enq/Ok", "Deq/Ok"), "r1*r2")
+    choice = choice_of_events(Queue(), VOTES, {"Deq": "r1", "Peek": "r1", "Size": "r1"}, finals)
+    assert choice.voters == {"r1", "r2"}
