@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from quorate.api_specs.cluster import ClusterDocument
 from quorate.cli import main
 from quorate.cli.cluster.local_cluster import LocalCluster
 from quorate.client_sdk.api.connect import Recipe
+from quorate.client_sdk.protocol.configurations import NOBODY
 from quorate.client_sdk.protocol.reconfiguration import Ask, Steps, change
 from tests.support import forked
 
@@ -42,11 +44,11 @@ def running(tmp_path: Path) -> Iterator[LocalCluster]:
         yield made
 
 
-def begun(cluster: LocalCluster, wanted: ClusterDocument) -> int:
-    """An operator has begun this change, and has vanished once all were told: in which configuration the cluster is."""
+def begun(cluster: LocalCluster, wanted: ClusterDocument, dead: AbstractSet[str] = NOBODY) -> int:
+    """An operator has begun this change, without these members, and has vanished once all were told: in which configuration the cluster is."""
 
     def steps(at: ClusterDocument) -> Steps:
-        going, answer = change(at, lambda _: wanted), None
+        going, answer = change(at, lambda _: wanted, dead), None
         while True:
             todo = going.send(answer)
             if isinstance(todo, Ask) and todo.document.former is not None:
