@@ -19,7 +19,12 @@ from quorate.client_sdk.protocol.core.values import Done, Items, Peek, Read
 from quorate.client_sdk.protocol.decisions import transitions
 from quorate.client_sdk.protocol.operations import blind, everywhere, observe, runs
 from quorate.client_sdk.protocol.operations.cell_parts import ReadPart, StoredPart
-from quorate.client_sdk.protocol.operations.context import Machine, OperationFailed, OutcomeSteps
+from quorate.client_sdk.protocol.operations.context import (
+    Machine,
+    OperationFailed,
+    OutcomeSteps,
+    is_better_known,
+)
 from quorate.quorums.choices.choice import QuorumChoice, Sizes
 from quorate.quorums.systems.tally import Quorum
 from quorate.replica.protocol import acceptor
@@ -53,7 +58,7 @@ def begin_anew_though_stored() -> Planting:
             try:
                 return (yield from self._begin_with(entries))
             except Expired as expired:
-                if not blind.is_better_known(expired, entries[-1].t, self._cache, self._machine):
+                if not is_better_known(expired, entries[-1].t, self._cache, self._machine):
                     raise
 
     return patched(Blind, _begin=begin)
