@@ -13,7 +13,6 @@ from functools import partial
 from typing import Final
 
 from ...adts.log import Entry
-from ...adts.types.catalogue import adt_of
 from ...api_specs.messages import Batch, Changed, Collect, Collected, Reply, Request
 from ...api_specs.values import text_bytes
 from ...client_sdk.protocol.core.values import Failed, ReadRepair, Unanswered
@@ -21,6 +20,7 @@ from ...client_sdk.transport.ports import Transport
 from ...timestamps.clock import Now
 from ..protocol import catch_up
 from ..protocol.catch_up import Lack, Progress, install, resumed
+from ..protocol.undecided import SameQuorums, quorums_of
 from ..service.member import Lag, Member, StoreLost
 from ..store.store import Store
 from .background import Background, FrontEnd, Silent
@@ -38,9 +38,6 @@ REST_BUSY: Final = 50
 """While callers are served and nothing is missing, a look that took a while rests so many times as long: two per cent."""
 REST_BEHIND: Final = 2
 """While something is missing: a third of the time at most is spent on it."""
-
-_Quorums = tuple[str, str]
-"""A rule's objects, and a type: all objects of these have the same quorums."""
 
 _log = logging.getLogger(__name__)
 
@@ -157,7 +154,7 @@ class CatchingUp(Background):
 
     async def _fetch(self, other: str, lacking: Sequence[Lack]) -> None:
         """Get what is missing, and install it, some at a time."""
-        waiting, unavailable = list(lacking), set[_Quorums]()
+        waiting, unavailable = list(lacking), set[SameQuorums]()
         for lack in waiting:
             self._progress[other][1].wait_for(lack)
         self._tell_lag(other)  # Also where nothing can be got now.
@@ -197,10 +194,10 @@ class CatchingUp(Background):
     def _is_timely(self, asked_at: Now) -> bool:
         return catch_up.is_timely(asked_at, self._member.now(), self._member.document.limits)
 
-    def _quorums(self, name: str) -> _Quorums:
-        return self._member.document.rule_of(name).objects, adt_of(name)
+    def _quorums(self, name: str) -> SameQuorums:
+        return quorums_of(self._member.document, name)
 
-    async def _repair(self, overdue: Mapping[str, Sequence[Entry]]) -> set[_Quorums]:
+    async def _repair(self, overdue: Mapping[str, Sequence[Entry]]) -> set[SameQuorums]:
         """Find out whether these entries are complete. For which quorums too few replicas answer now: a later pass asks for their objects."""
         asked = [ReadRepair(name, tuple(entries)) for name, entries in overdue.items()]
         outcomes = await asyncio.gather(*(self._front_end.run(each, REPAIR_S) for each in asked))

@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import Final
 
 from ...client_sdk.protocol.core.values import ReadRepair
-from ..protocol.undecided import Undecided
+from ..protocol.undecided import Undecided, quorums_of
 from ..service.member import Member, StoreLost
 from .background import Background, FrontEnd
 
@@ -30,7 +30,7 @@ class Repairing(Background):
         super().__init__(_log)
         self._member: Final = member
         self._front_end: Final = front_end
-        self._undecided: Final = Undecided()
+        self._undecided: Final = Undecided(lambda name: quorums_of(member.document, name))
 
     def start(self) -> None:
         """Begin, on the running event loop."""

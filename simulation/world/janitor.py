@@ -15,7 +15,7 @@ from ...client_sdk.protocol.core.values import YOUNG, CollectTombstone, Done, Ou
 from ...gc.pruning import AGAIN, SOON, Pruning
 from ...gc.tombstones import Tombstones
 from ...replica.protocol.relay import Open, Steps, relay, step_s
-from ...replica.protocol.undecided import Undecided
+from ...replica.protocol.undecided import Undecided, quorums_of
 
 if TYPE_CHECKING:
     from .nodes import FrontNode, ReplicaNode
@@ -75,7 +75,7 @@ class Repairing:
 
     def __init__(self, node: "ReplicaNode") -> None:
         self._node = node
-        self._undecided = Undecided()
+        self._undecided = Undecided(lambda name: quorums_of(node.replica.document, name))
 
     def round(self) -> None:
         """Finish decisions of which nobody has told for long that they are made."""
