@@ -239,7 +239,7 @@ class Status(Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class Appended(Struct, frozen=True, gc=False, tag="appended", omit_defaults=True):
-    """For each entry, whether it is stored (now or ever); the others were fenced."""
+    """For each entry, whether it is stored (now or ever); the others were fenced, or, where they were written back, found no room."""
 
     status: Status
     stored: tuple[bool, ...]

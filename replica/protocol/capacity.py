@@ -11,7 +11,7 @@ from typing import Final, Protocol
 
 from msgspec import Struct
 
-from ...adts.log import Summary
+from ...adts.log import Entry, Summary
 from ...adts.types.catalogue import adt_of
 from ...api_specs.limits import CAPACITY_ALARM, ENTRY_BYTES, Capacity
 from ...api_specs.messages import (
@@ -178,6 +178,14 @@ def _refused_append(request: Append, store: Holds, capacity: Capacity) -> Refuse
         )
     # A repeat of what is held gets its answer.
     return None if problem is None or store.stored(request.object, list(entries)) == entries else problem
+
+
+def with_room(request: Append, store: Holds, capacity: Capacity) -> tuple[Entry, ...]:
+    """Of entries that are written back: those that the replica has, and as many others, in their order, as the log has room for."""
+    here = store.stored(request.object, [entry.t for entry in request.entries])
+    room = _for_append(request, store, capacity).log_entries_max - store.length(request.object)
+    others = iter(range(room))
+    return tuple(entry for entry in request.entries if entry.t in here or next(others, None) is not None)
 
 
 def refused_call(request: Request, store: Holds, bounds: Bounds) -> Refused | None:

@@ -6,10 +6,12 @@ Owns the order of the two rules: whether there is room (`quorate.replica.protoco
 
 from typing import Protocol
 
+from msgspec.structs import replace
+
 from ...api_specs.limits import Capacity
-from ...api_specs.messages import Request
+from ...api_specs.messages import Append, Appended, Request
 from .acceptor import Handled, handle, without_room
-from .capacity import Holds, refused, refused_call
+from .capacity import Holds, refused, refused_call, with_room
 from .log import Log
 from .refusals import Bounds
 
@@ -25,5 +27,24 @@ def handle_within(
     full = refused(request, store, capacity) or refused_call(request, store, bounds)
     if full is None:
         return handle(request, store, now_us, bounds, keeps_events)
+    if isinstance(request, Append) and request.attempt == "repair" and full.reason == "log-full":
+        return _written_back(capacity, request, store, now_us, bounds, keeps_events=keeps_events) or (
+            full,
+            [],
+        )
     instead = None if keeps_events else without_room(request, store, now_us, bounds)
     return (full, []) if instead is None else instead
+
+
+def _written_back(
+    capacity: Capacity, request: Append, store: Store, now_us: int, bounds: Bounds, *, keeps_events: bool
+) -> Handled | None:
+    """Entries that are written back are stored as far as the log has room, each for itself; None where it has none for any. Who writes back concludes
+    nothing from an entry that is not stored, and has it decided."""
+    if not (some := with_room(request, store, capacity)):
+        return None
+    reply, effects = handle(replace(request, entries=some), store, now_us, bounds, keeps_events)
+    if isinstance(reply, Appended):
+        here = {entry.t for entry, is_stored in zip(some, reply.stored, strict=True) if is_stored}
+        reply = replace(reply, stored=tuple(entry.t in here for entry in request.entries))
+    return reply, effects

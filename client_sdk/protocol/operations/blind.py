@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from functools import cache
 from typing import Final, Literal, Protocol
 
@@ -267,14 +268,16 @@ class Blind:
         return (yield from self._all_stored(attempts, "again"))
 
     def write_back(self, *entries: Entry) -> Generator[float, Event, tuple[Timestamp, ...]]:
-        """Store a reader's entries at a final quorum, as they are, and let it be known; which of them, for fences may stand in the way."""
+        """Store a reader's entries at a final quorum, as they are, and let it be known; which of them, for fences may stand in the way, and replicas
+        may have no room: a decision needs none in their logs."""
         for _ in entries:
             self._machine.count("entries written back")
         attempts = list(map(Attempt, entries))
         stored: tuple[Timestamp, ...] = ()
         try:
             for some in _together(attempts, self._machine.limits):
-                yield from self._append(some, "repair")
+                with suppress(_NoRoom):
+                    yield from self._append(some, "repair")
         finally:  # Of what was stored before a part of them expired, too.
             stored = tuple(attempt.entry.t for attempt in attempts if attempt.is_done)
             tell_complete(self._name, stored, self._machine)
@@ -373,9 +376,9 @@ class Blind:
                     raise
             kind = "again"
 
-    def _check_room(self, round_: Gathering, hedge_s: float) -> None:
-        """Raises _NoRoom where a replica has none, the others have had their time, and some can be made."""
-        if self._room is None or round_.limit is None:
+    def _check_room(self, round_: Gathering, hedge_s: float, kind: AttemptKind) -> None:
+        """Raises _NoRoom where a replica has none, the others have had their time, and there is another way: some can be made, or is not needed."""
+        if round_.limit is None or (self._room is None and kind != "repair"):
             return
         is_heard = round_.replies.keys() | round_.troubles.keys() >= self._everyone
         if is_heard or self._task.now.mono_s >= hedge_s:
@@ -416,7 +419,7 @@ class Blind:
             open_ones = [attempt for attempt in attempts if not attempt.is_done]
             is_over = all(self._is_stuck(attempt, hedge_s) for attempt in open_ones)
             if not is_over:
-                self._check_room(round_, hedge_s)
+                self._check_room(round_, hedge_s, kind)
             return is_over
 
         try:

@@ -11,6 +11,7 @@ from quorate.replica.protocol import acceptor, capacity, room
 from quorate.replica.protocol.acceptor import Handled, handle
 from quorate.replica.protocol.log import Log
 from quorate.replica.protocol.refusals import Bounds
+from quorate.replica.protocol.room import Store
 from quorate.simulation.violation import Violation
 from quorate.timestamps.ballot import make_ballot
 from quorate.timestamps.timestamp import make
@@ -75,6 +76,27 @@ def say_that_it_is_stored() -> Planting:
         return right(request, log, now_us, bounds)
 
     return patched(room, without_room=without_room)
+
+
+def say_that_what_is_written_back_is_stored() -> Planting:
+    """A replica says of an entry that a reader writes back, for which its log has no room, that it stores it."""
+
+    def written_back(
+        capacity: Capacity, request: Append, store: Store, now_us: int, bounds: Bounds, *, keeps_events: bool
+    ) -> Handled:
+        reply, _ = handle(request, store, now_us, bounds, keeps_events)
+        return reply, []
+
+    return patched(room, _written_back=written_back)
+
+
+def read_of_what_full_logs_take_in_no_more() -> None:
+    """r1 alone has the newest value of a key, and the logs of the others are full. f3 reads it, and then f4 does, which r1 does not answer."""
+    hand = Played()
+    full.fill_logs_beside(hand, KEY, lambda number: Write(KEY, Value(f"{number}")))
+    hand.forward_known("f3", Read(KEY))
+    hand.at("f4", Read(KEY), "r2", "r3")
+    hand.judge()
 
 
 def replicas_full_of_what_others_lack() -> None:
@@ -179,6 +201,12 @@ PLANTED: Final = (
         take_in_what_is_young,
         ("answers",),
         schedule=read_while_others_come_to_nothing,
+    ),
+    Plant(
+        "written-back-without-room",
+        say_that_what_is_written_back_is_stored,
+        HISTORY,
+        schedule=read_of_what_full_logs_take_in_no_more,
     ),
     Plant(
         "stored-without-room",

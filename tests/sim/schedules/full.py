@@ -3,6 +3,7 @@
 Owns how they are filled, and a janitor's round. It must not know what is to come of it.
 """
 
+from collections.abc import Callable
 from itertools import combinations
 from typing import Final
 
@@ -38,6 +39,8 @@ LONELY: Final = "dictionary/d/lonely"
 LONELY_PUT: Final = Write(LONELY, OLD)
 ROOM: Final = 10
 """A tenth more is one object, a quarter more three."""
+BEYOND: Final = 13
+"""Entries of a log that is a quarter beyond."""
 
 
 def filled() -> Played:
@@ -115,6 +118,19 @@ def filled_beside_an_old_entry(
         hand.settle()
         assert isinstance(hand.outcomes[f"put {number}"], Done)
     return hand
+
+
+def fill_logs_beside(hand: Played, name: str, operation: Callable[[int], Operation]) -> None:
+    """r2 and r3 have a log that is full beyond a quarter of its bound, and r1 alone has the newest entry."""
+    for number in range(BEYOND):
+        hand.at("f1", operation(number), "r2", "r3")
+    for replica in hand.replicas.values():
+        replica.capacity = Capacity(log_entries_max=ROOM)
+    assert [hand.replicas[each].store.length(name) for each in ("r2", "r3")] == [BEYOND] * 2
+    hand.start("f2", operation(BEYOND), "at one")
+    hand.reach("f2", *hand.replicas)
+    hand.vanish("f2")
+    assert hand.replicas["r1"].store.length(name) == 1
 
 
 def collect_all(hand: Played) -> None:

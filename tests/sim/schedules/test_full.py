@@ -33,6 +33,7 @@ from tests.sim.schedules.full import (
     ROUNDS,
     UNDECIDED_ROUNDS,
     collect_all,
+    fill_logs_beside,
     filled,
     filled_beside_an_old_entry,
     filled_by_catching_up,
@@ -284,4 +285,21 @@ def test_who_reads_goes_first_where_what_was_proposed_finds_no_room() -> None:
     assert hand.counters("f2")["decisions put off for want of room"] == 1
     hand.finish("swap", "f2", "r2", "r3")
     assert isinstance(hand.outcomes["swap"], Done)
+    hand.judge()
+
+
+@pytest.mark.parametrize("look", [Read("dictionary/d/x"), Items("dictionary/d")], ids=["get", "listing"])
+def test_a_value_that_full_logs_take_in_no_more_is_decided_for_who_reads(look: Operation) -> None:
+    """It had no answer while deletions made no room: 20 seconds and more."""
+    hand = Played()
+    fill_logs_beside(hand, "dictionary/d/x", lambda number: Write("dictionary/d/x", Value(f"{number}")))
+    hand.forward_known("f3", look)
+    hand.judge()
+
+
+@pytest.mark.parametrize("look", [QueueSize("queue/q"), Peek("queue/q")], ids=["size", "peek"])
+def test_an_item_that_full_logs_take_in_no_more_is_decided_for_who_looks(look: Operation) -> None:
+    hand = Played()
+    fill_logs_beside(hand, "queue/q", lambda number: Enqueue("queue/q", (Value(f"{number}"),)))
+    hand.forward_known("f3", look)
     hand.judge()

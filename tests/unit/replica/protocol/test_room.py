@@ -1,5 +1,7 @@
 """What a replica does where there is room, and instead where there is none: the order of the two rules."""
 
+from typing import Literal
+
 import pytest
 
 from quorate.adts.log import NOTHING, Entry, Value
@@ -11,6 +13,7 @@ from quorate.simulation.memory.store import MemoryStore
 from quorate.timestamps.ballot import make_ballot
 from quorate.timestamps.timestamp import ZERO, make
 
+AttemptKind = Literal["first", "again", "repair"]
 BOUNDS = Bounds(offset_max_s=60, repeats_s=30, page_entries_max=10, page_bytes_max=10_000)
 T = make(1_000_000, 0, "c")
 LATER_US = 2_000_000 + BOUNDS.repeats_us
@@ -59,6 +62,32 @@ def test_a_full_replica_takes_in_by_its_floor_what_came_to_nothing_long_ago(full
     assert full.store.floor() == ZERO
     assert isinstance(full.ask(ended(OTHER)), Committed)
     assert (full.store.floor(), full.store.state(OTHER)) == (T, None)
+
+
+def test_of_what_is_written_back_so_much_is_stored_as_there_is_room_for() -> None:
+    """One entry without room hid the others of its message, also those that the replica has: no reader could show these."""
+    times = [make(number, 0, "c") for number in range(1, 9)]
+    entries = [Entry(t, t, Value("1")) for t in times]
+    store = MemoryStore()
+
+    def ask(attempt: AttemptKind, *some: Entry) -> Reply:
+        request = Append("queue/q", some, attempt)
+        reply, effects = handle_within(
+            Capacity(log_entries_max=4), request, store, 9, BOUNDS, keeps_events=False
+        )
+        store.apply(*effects)
+        return reply
+
+    ask("first", *entries[:4])
+    refused = ask("first", entries[3], entries[4])
+    assert isinstance(refused, Refused)
+    found = ask("repair", entries[7], entries[0], entries[6], entries[3])
+    assert isinstance(found, Appended)
+    assert found.stored == (True, True, False, True)
+    assert store.length("queue/q") == 5, "a quarter beyond the bound"
+    assert isinstance(ask("repair", entries[6]), Refused)
+    assert isinstance(found := ask("repair", entries[6], entries[7]), Appended)
+    assert found.stored == (False, True)
 
 
 def test_one_that_is_to_keep_events_takes_in_nothing_by_its_floor(full: Small) -> None:
