@@ -50,6 +50,11 @@ class Tombstones:
         if full and name in self._ended:
             self._full[name] = full
 
+    @property
+    def lack_room(self) -> bool:
+        """Whether some replica had no room for one of them, when it was last offered."""
+        return bool(self._full)
+
     def longest_unseen(self, limit: int) -> list[str]:
         """At most `limit` keys, those first that were looked at longest ago."""
         return [name for name, _ in zip(self._ended, range(limit), strict=False)]

@@ -53,6 +53,8 @@ class Janitor(Background):
             is_kept=member.configured.keeps_events,
         )
         self._room: Final = Troubles(_log, logging.WARNING)
+        self._is_short_of_room = False
+        """Whether this replica is full, or others were for what it offered."""
 
     def start(self) -> None:
         """Begin, on the running event loop."""
@@ -93,7 +95,10 @@ class Janitor(Background):
         return is_more, time.monotonic() - began_s
 
     async def _look_at_room(self) -> None:
-        used = await self._member.run(lambda store: shares(store.use(), self._member.capacity))
+        used, lack_room = await self._member.run(
+            lambda store: (shares(store.use(), self._member.capacity), self._member.tombstones.lack_room)
+        )
+        self._is_short_of_room = lack_room or max(used.values()) >= 1
         if words := alarm(used):
             self._room.meet(words)
         else:
@@ -161,10 +166,13 @@ class Janitor(Background):
 
     def _is_mine(self, name: str) -> bool:
         """One replica collects an object, else they would all try at the same time (highest random weight). The turn
-        goes round, for it may fall to one that never got the deletion; where two think it theirs, both collect, which does no harm."""
-        turn = int(self._turns())
+        goes round, for it may fall to one that never got the deletion; where two think it theirs, both collect, which does no harm.
+
+        Where replicas have no room, one collects all of them: of several that fill what room is left at the same time, each would find it at other replicas,
+        and none at all of them."""
+        turn, what = int(self._turns()), "" if self._is_short_of_room else name
         votes = self._member.document.votes
-        ranked = max(votes, key=lambda replica: zlib.crc32(f"{replica} {name} {turn}".encode()))
+        ranked = max(votes, key=lambda replica: zlib.crc32(f"{replica} {what} {turn}".encode()))
         return ranked == self._member.id
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,7 +13,7 @@ from msgspec.structs import replace
 
 from quorate.adts.log import Entry, Value
 from quorate.api_specs.cluster import ClockSettings, ClusterDocument, ReplicaInfo
-from quorate.api_specs.limits import Limits
+from quorate.api_specs.limits import Capacity, Limits
 from quorate.api_specs.messages import Append
 from quorate.client_sdk.protocol.core.values import YOUNG, CollectTombstone, Done, Failed, Outcome
 from quorate.client_sdk.protocol.front_end import NOT_BEGUN
@@ -189,6 +190,39 @@ async def test_one_replica_buries_a_deletion_whenever_its_machine_was_started(
     for member in members:
         await asyncio.to_thread(member.close)
     assert sorted(chosen) == sorted(names), "each by one"
+
+
+@pytest.mark.parametrize("why", ["room", "full", "refused"])
+async def test_where_there_is_no_room_one_replica_buries_all_deletions_of_a_turn_and_each_has_its_turn(
+    tmp_path: Path, why: str
+) -> None:
+    """Five that fill what room is left at the same time would each find it at some of the others, and none at all of them."""
+    replicas = tuple(ReplicaInfo(f"r{n}", f"http://127.0.0.1:700{n}") for n in range(1, 6))
+    document, now_us = replace(DOCUMENT, replicas=replicas), 0
+    key, full = "dictionary/d/0", Failed("too-many-objects", "no room", definite=True)
+    capacity = Capacity(objects_max=2 if why == "full" else 3)
+    members = [
+        Member(open_folder(tmp_path / each.id, document, each.id), wall_us=lambda: now_us, capacity=capacity)
+        for each in replicas
+    ]
+    janitors = [Janitor(member, Slow()) for member in members]
+    for member, janitor in zip(members, janitors, strict=True):
+        await member.admit()
+        await with_deletions(member, 2)
+        if why == "refused":
+            member.tombstones.note(key, make(0, 0, "a"))
+            await member.run(partial(janitor._again, {key: AGAIN}, {key: full}, frozenset()))
+        await janitor._look_at_room()
+    names, buriers = [f"dictionary/d/{number}" for number in range(100)], set[int]()
+    for turn in range(40):
+        now_us = int((turn + 0.5) * document.memory_s * 1e6)
+        owned = [sum(map(janitor._is_mine, names)) for janitor in janitors]
+        assert sum(owned) == len(names), "each by one"
+        assert (max(owned) == len(names)) is (why != "room")
+        buriers.add(owned.index(max(owned)))
+    assert why == "room" or len(buriers) == len(members)
+    for member in members:
+        await asyncio.to_thread(member.close)
 
 
 @pytest.mark.parametrize(("why", "windows"), [("Collect/Kept", AGAIN), (YOUNG, SOON)])
