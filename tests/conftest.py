@@ -3,9 +3,10 @@ compiles what another has compiled."""
 
 import os
 import signal
+import sys
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -29,8 +30,22 @@ gc.disable()
 httpx_transports = import_module("httpx._transports.default")
 httpx_transports.create_ssl_context = cache(httpx_transports.create_ssl_context)  # type: ignore[attr-defined]
 
-# Hundreds of processes are started, each of which would compile all modules anew if it kept nothing.
+# Hundreds of processes are started, each of which would compile all modules anew if it kept nothing; and so would each worker, with what pytest
+# makes of each `assert` of the tests.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Each worker of pytest-xdist begins to collect at another place, and finds compiled what others have collected: in a fresh checkout all
+    would compile all of it at the same time."""
+    worker: dict[str, Any] | None = getattr(config, "workerinput", None)
+    folders = [config.rootpath / each for each in config.args]
+    if worker is None or not all(folder.is_dir() for folder in folders):
+        return
+    files = sorted({str(path) for folder in folders for path in folder.rglob("test_*.py")})
+    first = len(files) * int(worker["workerid"].removeprefix("gw")) // worker["workercount"]
+    config.args[:] = files[first:] + files[:first]
 
 
 def pytest_runtest_setup() -> None:
@@ -43,7 +58,7 @@ def pytest_runtest_setup() -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Put what takes long first, in every worker of pytest-xdist alike."""
     if hasattr(config, "workerinput"):
-        items.sort(key=lambda item: -seconds_of(item.nodeid))
+        items.sort(key=lambda item: (-seconds_of(item.nodeid), item.path))
 
 
 def pytest_collection_finish() -> None:
