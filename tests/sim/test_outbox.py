@@ -7,7 +7,7 @@ from typing import Final
 
 from tests.sim.run import run_seeds
 
-SEEDS: Final = 80
+SEEDS: Final = 48
 SOMETIMES: Final = (
     "Enq/Ok",
     "Deq/Ok",

@@ -9,7 +9,7 @@ from typing import Final
 from tests.sim.own import WORDS, Trail, type_of
 from tests.sim.run import run_seeds
 
-SEEDS: Final = 80
+SEEDS: Final = 48
 LIBRARY_SEEDS: Final = 54
 """Six for each type."""
 SOMETIMES_IN_LIBRARY: Final = (

@@ -13,7 +13,7 @@ from quorate.simulation.violation import Violation
 from tests.sim.planted.plant import patched
 from tests.sim.run import run_seed, run_seeds
 
-SEEDS: Final = 80
+SEEDS: Final = 48
 SOMETIMES: Final = (
     "weak answers",
     "Read/Ok",
