@@ -25,7 +25,6 @@ from ..credentials import read_token
 from ..failure import EXIT_FAILED, Failure, Usage
 from ..options import DataOption, DocumentOption, IdOption
 from ..output import reported
-from .data_folder import refusals_told
 from .document import read_document
 
 if TYPE_CHECKING:
@@ -188,7 +187,6 @@ def serve(
     _run(document, replica_id, data, door, settings, is_json=log_format is LogFormat.JSON)
 
 
-@refusals_told()
 def _run(
     document: ClusterDocument,
     replica_id: str,
@@ -198,7 +196,9 @@ def _run(
     *,
     is_json: bool,
 ) -> None:
-    """Serve until a signal; Failure when the folder or the address cannot be used."""
+    """Serve until a signal; Failure when the folder or the address cannot be used, Usage where the folder is the wrong one: who starts the
+    replica again goes by that."""
+    from ...replica.data_folder.identity import FolderBusy, FolderRefused  # noqa: PLC0415
     from ...replica.logs.formats import log_to_stderr  # noqa: PLC0415
     from ...replica.server.server import ServeRefused, serve  # noqa: PLC0415
 
@@ -206,8 +206,10 @@ def _run(
     log_to_stderr(replica_id, is_json=is_json)
     try:
         serve(document, replica_id, data, door=door, access=access, settings=settings)
-    except ServeRefused as error:
+    except (ServeRefused, FolderBusy) as error:
         raise Failure(f"{error}.") from None
+    except FolderRefused as error:
+        raise Usage(f"{error}.") from None
 
 
 def _tls(certificate: str, key: str, client_ca: str) -> "ServerTls | None":

@@ -46,6 +46,10 @@ class FolderRefused(Exception):
     """The data folder must not be used by this replica; the sentence says why and what to do."""
 
 
+class FolderBusy(FolderRefused):
+    """It cannot be used now, and may be later: another process uses it, or its disk has no room."""
+
+
 class Identity(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Who a store belongs to. `store` is its id, which the cluster file may name beforehand; `born` is new with each store
     ever made; `restored_from` the id of the store of whose backup it was made, if it was."""
@@ -345,7 +349,7 @@ def _lock(path: Path) -> int:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         os.close(lock)
-        raise FolderRefused(
+        raise FolderBusy(
             f"{path} is in use by another process: stop that one, or give this replica a folder of its own"
         ) from None
     return lock
@@ -461,8 +465,8 @@ def _open_database(file: Path) -> Database | None:
         is_empty = opened.is_empty()
         opened.commit()
     except StorageFailed as error:
-        advice = _LATER if error.passing else _DAMAGED
-        raise FolderRefused(f"{file} cannot be opened: {error}. {advice}") from error
+        refused, advice = (FolderBusy, _LATER) if error.passing else (FolderRefused, _DAMAGED)
+        raise refused(f"{file} cannot be opened: {error}. {advice}") from error
     if problem is not None:
         opened.close()
         raise FolderRefused(f"{file} is damaged: {problem}. {_DAMAGED}")
