@@ -43,7 +43,7 @@ from ..credentials import read_token
 from ..failure import Failure, PartlyDone, Usage
 from ..options import ClusterOption
 from ..output import AsJson, answer, console_for_people, reported, say
-from .document import DEFAULT_NAME, read_document, url_of
+from .document import DEFAULT_NAME, read_document
 from .probe import NoAnswer, Refuses, get
 from .status import ask_all, told_document
 
@@ -129,18 +129,22 @@ def change(
     if (new is None) != abort:
         raise Usage("Name the cluster file as it is to be, as `quorate change new.toml`; or --abort alone.")
     if new is not None:
+        if not new.exists():
+            raise Usage(
+                f"There is no file {new}: print the one in force, `quorate configuration > new.toml`, and write into it what is to be."
+            )
         now = told_document(cluster)
         want = partial(keeping_states, with_stores(read_document(new), now))
         if found := difference_of_documents(now, want(now)):
             say(f"Members, votes and rules: {found.replace(' then', ' before')}.")
         manner = Manner(dry_run, deadline_s, rate, as_json, frozenset(dead or ()))
-        carry_out(cluster, now, want, manner)
+        carry_out(now, want, manner)
         return
     if dry_run or dead:
         raise Usage(f"--abort with {'--dry-run' if dry_run else '--declare-dead'}: leave one of them out.")
     was_at = told_document(cluster)
     taken: list[ClusterDocument | None] = []
-    document = drive(cluster, partial(_taken_back, taken), Manner(dry_run, deadline_s, rate, as_json))
+    document = drive(was_at, partial(_taken_back, taken), Manner(dry_run, deadline_s, rate, as_json))
     text = _told_of_end(was_at, document, taken[-1])
     answer(as_json, {"epoch": document.number, "hash": document.hash}, text)
 
@@ -162,7 +166,6 @@ def _told_of_end(was_at: ClusterDocument, document: ClusterDocument, back: Clust
 
 
 def carry_out(
-    cluster: str,
     now: ClusterDocument,
     want: Wanted,
     manner: Manner,
@@ -192,7 +195,7 @@ def carry_out(
         text = "Nothing would change." if is_same else "Nothing was changed."
         answer(manner.as_json, told | {"epoch": now.number}, text)
         return
-    document = drive(cluster, partial(_steps, want, manner.dead), manner, want)
+    document = drive(now, partial(_steps, want, manner.dead), manner, want)
     text = f"Configuration {document.number} is in force."
     answer(manner.as_json, told | {"epoch": document.number, "hash": document.hash}, text)
 
@@ -370,12 +373,14 @@ def _shifts_of(objects: str, before: ClusterDocument, after: ClusterDocument) ->
 
 
 def drive(
-    cluster: str, steps: Callable[[ClusterDocument], Steps], manner: Manner, want: Wanted | None = None
+    now: ClusterDocument,
+    steps: Callable[[ClusterDocument], Steps],
+    manner: Manner,
+    want: Wanted | None = None,
 ) -> ClusterDocument:
-    """Have the steps done that begin with the configuration in force, where a change is meant to what is wanted, and say how far they are: what is in force
+    """Have the steps done that begin with the configuration of now, where a change is meant to what is wanted, and say how far they are: what is in force
     then. Raises Failure."""
-    place = url_of(cluster) or read_document(Path(cluster))
-    recipe = Recipe(place, {}, read_token(), None, from_environment())
+    recipe = Recipe(now, {}, read_token(), None, from_environment())
     out = None if manner.as_json else console_for_people()
     progress = Progress(want, dead=manner.dead, out=out, rate=manner.rate, deadline_s=manner.deadline_s)
 

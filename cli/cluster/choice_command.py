@@ -120,7 +120,6 @@ def set_choice(
     wanted = with_rule(now, rule)
     say(rule_text(filled_in(rule, wanted.own_votes)))
     carry_out(
-        cluster,
         now,
         lambda at: with_rule(at, rule),
         Manner(dry_run, deadline_s, rate, as_json),
@@ -230,7 +229,7 @@ def remove_choice(
     # While its removal is under way the rule is one of before alone: who repeats the command goes on with it.
     if all(_rule_for(each, objects) is None for each in (now, now.former or now)):
         raise Usage(_no_rule(now, objects))
-    carry_out(cluster, now, lambda at: without_rule(at, objects), Manner(dry_run, deadline_s, rate, as_json))
+    carry_out(now, lambda at: without_rule(at, objects), Manner(dry_run, deadline_s, rate, as_json))
 
 
 def _rule_for(document: ClusterDocument, objects: str) -> ChoiceRule | None:

@@ -16,7 +16,6 @@ from rich.table import Table
 from ...api_specs.cluster import BadCluster, ClusterDocument, ReplicaInfo
 from ...api_specs.configuration import with_members
 from ...api_specs.limits import VOTES_MAX
-from ...client_sdk.api.connect import is_url
 from ...client_sdk.protocol.configurations import moved
 from ...client_sdk.protocol.reconfiguration import move
 from ..failure import Failure, Usage
@@ -35,7 +34,7 @@ from .change_command import (
     drive,
     joining,
 )
-from .document import DEFAULT_NAME
+from .document import DEFAULT_NAME, url_of
 from .status import CatchUp, Found, ask_all, told_document
 
 member_app = typer.Typer(cls=Group, help="The members of a running cluster.", no_args_is_help=True)
@@ -44,9 +43,9 @@ _TITLES: Final = ("replica", "role", "votes", "state", "missing", "url")
 
 UrlsArgument = Annotated[
     list[str],
-    typer.Argument(metavar="URL…", help="Of replicas that run, started by `quorate serve --join URL`."),
+    typer.Argument(metavar="URL", help="Of replicas that run, started by `quorate serve --join URL`."),
 ]
-IdsArgument = Annotated[list[str], typer.Argument(metavar="ID…", help="Of members, as r2.")]
+IdsArgument = Annotated[list[str], typer.Argument(metavar="ID", help="Of members, as r2.")]
 VotesOption = Annotated[
     int, typer.Option("--votes", min=0, max=VOTES_MAX, help="Of each; 0 for a learner, which holds copies.")
 ]
@@ -123,7 +122,7 @@ def add(
     """
     now = told_document(cluster)
     new = _joining(now, urls, votes)
-    _carry_out(cluster, now, Manner(dry_run, deadline_s, rate, as_json), new=new)
+    _carry_out(now, Manner(dry_run, deadline_s, rate, as_json), new=new)
 
 
 @member_app.command("remove")
@@ -145,7 +144,7 @@ def remove(
     now = told_document(cluster)
     _check_known(now, ids)
     manner = Manner(dry_run, deadline_s, rate, as_json, frozenset(dead or ()))
-    _carry_out(cluster, now, manner, leaving=ids)
+    _carry_out(now, manner, leaving=ids)
 
 
 @member_app.command("replace")
@@ -174,7 +173,7 @@ def replace_member(
     if new[0].id in now.own_votes and id in now.own_votes:
         raise Usage(f"{new[0].id} is a member already: start a new replica with an id of its own.")
     manner = Manner(dry_run, deadline_s, rate, as_json, frozenset(dead or ()))
-    _carry_out(cluster, now, manner, new=new, leaving=[id])
+    _carry_out(now, manner, new=new, leaving=[id])
 
 
 @member_app.command("votes")
@@ -202,7 +201,6 @@ def set_votes(
             raise Failure(f"{unfit}. Look again with `quorate member list`, or use --force.")
         say(f"{unfit}.")
     _carry_out(
-        cluster,
         now,
         Manner(dry_run, deadline_s, rate, as_json),
         new=[replace(known, votes=votes)],
@@ -237,7 +235,7 @@ def move_member(
         check_there(now, id, url)
         say(f"{id} moves from {now.urls[id]} to {url}.")
     if not dry_run:
-        document = drive(cluster, lambda at: move(at, {id: url}), Manner(dry_run, deadline_s, None, as_json))
+        document = drive(now, lambda at: move(at, {id: url}), Manner(dry_run, deadline_s, None, as_json))
         text = f"Configuration {document.number} is in force: {id} is at {url}."
     answer(as_json, {"epoch": document.number, "hash": document.hash}, text)
 
@@ -259,7 +257,6 @@ def _unfit(learner: str, members: Collection[Found]) -> str:
 
 
 def _carry_out(
-    cluster: str,
     now: ClusterDocument,
     manner: Manner,
     *,
@@ -271,7 +268,7 @@ def _carry_out(
 
     members = ", ".join(f"{each.id} ({each.votes})" for each in wanted(now).replicas)
     say(f"Members and their votes: {members}.")
-    carry_out(cluster, now, wanted, manner)
+    carry_out(now, wanted, manner)
 
 
 def changed(
@@ -281,9 +278,12 @@ def changed(
     known, coming = document.own_votes.keys(), {each.id for each in new}
     if coming and leaving and not (known & leaving or coming <= known):
         raise Usage(f"{', '.join(leaving)} has left meanwhile: add the new one with `quorate member add`.")
-    members = {each.id: each for each in document.replicas} | {each.id: each for each in new}
+    known_or_new = {each.id: each for each in document.replicas} | {each.id: each for each in new}
+    members = [each for each in known_or_new.values() if each.id not in leaving]
+    if not members:
+        raise Usage("No member would be left: leave one out, or stop the replicas and remove their folders.")
     try:
-        return with_members(document, [each for each in members.values() if each.id not in leaving])
+        return with_members(document, members)
     except BadCluster as error:
         raise Usage(
             f"With these members: {error}. Change members and rules together: write both into a cluster file, and use `quorate change`."
@@ -292,7 +292,10 @@ def changed(
 
 def _check_known(document: ClusterDocument, ids: Collection[str]) -> None:
     known = {*document.votes, *document.former_members}
+    places = {url: id for id, url in document.urls.items()}
     for id in ids:
+        if (named := places.get(url_of(id) or "")) is not None:
+            raise Usage(f"{id} is {named}: name a member by its id.")
         if id not in known:
             raise Usage(f"The cluster has no member {id!r}: they are {', '.join(document.own_votes)}.")
 
@@ -306,7 +309,7 @@ def _joining(now: ClusterDocument, urls: Collection[str], votes: int) -> list[Re
 
 
 def _url(text: str) -> str:
-    """The URL of a replica, as it is compared. Raises Usage."""
-    if not is_url(text):
+    """The URL of a replica, also by HOST:PORT, as it is compared. Raises Usage."""
+    if (url := url_of(text)) is None:
         raise Usage(f"{text!r} must be a replica's URL, as http://127.0.0.1:8004.")
-    return text.rstrip("/")
+    return url.rstrip("/")

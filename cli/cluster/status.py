@@ -1,7 +1,8 @@
 """`quorate status`: each replica's own word on how it is, beside what the cluster file says."""
 
 import time
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from operator import itemgetter
 from pathlib import Path
@@ -19,6 +20,7 @@ from ...api_specs.cluster import BadCluster, ChoiceRule, ClusterDocument, from_j
 from ...api_specs.configuration import check_same_cluster, in_force
 from ...api_specs.limits import CAPACITY_ALARM
 from ...api_specs.messages import FOLLOWING, UNTOLD, Protocols
+from ...client_sdk.errors import QuorateError
 from ...client_sdk.transport.http_transport import check_hosts
 from ...timestamps.timestamp import parse, wall_us
 from ..credentials import read_token
@@ -168,7 +170,8 @@ def cluster_document(cluster: str) -> ClusterDocument:
     """The document in a file, or as the replica at a URL serves it; with the configuration in force, where that was changed while the cluster ran: one that
     was removed may know of an earlier one."""
     given = _given(cluster)
-    return _latest(cluster, _told(given), given)
+    documents = [in_force(given, each) for each in _told(given).values() if isinstance(each, ClusterDocument)]
+    return _latest(cluster, [*documents, given])
 
 
 def _given(cluster: str) -> ClusterDocument:
@@ -187,7 +190,7 @@ def _given(cluster: str) -> ClusterDocument:
 
 
 def told_document(cluster: str) -> ClusterDocument:
-    """The same, but only as a replica tells it: the file alone does not say what is in force. Says who did not answer. Raises Failure."""
+    """What is in force, as replicas tell it alone: a file may be older, or edited already. Says who did not answer. Raises Failure."""
     given = _given(cluster)
     told = _told(given)
     silent = {id: found for id, found in told.items() if isinstance(found, str)}
@@ -196,14 +199,13 @@ def told_document(cluster: str) -> ClusterDocument:
         raise Failure(f"No replica tells which configuration is in force: {reasons}.")
     if silent:
         say(f"{', '.join(silent)} did not answer, and may know of a later configuration.")
-    return _latest(cluster, told, given)
+    return _latest(cluster, [each for each in told.values() if isinstance(each, ClusterDocument)] or [given])
 
 
-def _latest(
-    cluster: str, told: Mapping[str, ClusterDocument | str], given: ClusterDocument
-) -> ClusterDocument:
-    documents = [each for each in told.values() if isinstance(each, ClusterDocument)]
-    latest = max([*documents, given], key=lambda each: each.number)
+def _latest(cluster: str, documents: Sequence[ClusterDocument]) -> ClusterDocument:
+    """The latest of them; where replicas go by different files, that of most."""
+    times = Counter(each.hash for each in documents)
+    latest = max(documents, key=lambda each: (each.number, times[each.hash]))
     if (url := url_of(cluster)) is not None:
         check_hosts(url, latest, has_token=read_token() is not None)
     return latest
@@ -217,11 +219,12 @@ def _told(file: ClusterDocument) -> dict[str, ClusterDocument | str]:
         try:
             document = from_json(get(url, "/v1/cluster", token)["document"])
             check_same_cluster(file, document)
-        except (NoAnswer, BadCluster) as error:
+            check_hosts(url, document, has_token=False)
+        except (NoAnswer, BadCluster, QuorateError) as error:
             return str(error)
         except (KeyError, TypeError):
             return "it answers, but not as a replica does"
-        return in_force(file, document)
+        return document
 
     with ThreadPoolExecutor(len(file.urls)) as pool:
         return dict(zip(file.urls, pool.map(told, file.urls.values()), strict=True))

@@ -128,6 +128,10 @@ def test_what_cannot_change_is_told_before_anything_is_done(running: LocalCluste
     new.write_text(text)
     wrong: tuple[tuple[tuple[str, ...], str], ...] = (
         (("change",), "Name the cluster file as it is to be"),
+        (
+            ("change", "none.toml"),
+            "There is no file none.toml: print the one in force, `quorate configuration",
+        ),
         (("change", str(new), "--abort"), "Name the cluster file as it is to be"),
         (("change", "--abort", "--dry-run"), "--abort with --dry-run: leave one of them out"),
         (("change", "--abort", "--declare-dead", "r3"), "--abort with --declare-dead: leave one of them out"),

@@ -99,13 +99,16 @@ def test_what_cannot_be_done_is_said_in_a_sentence(cluster: LocalCluster, joined
         ("replace", "r9", joined): (2, "The cluster has no member 'r9': they are r1, r2, r3."),
         ("remove", "r2", "r9"): (2, "The cluster has no member 'r9': they are r1, r2, r3."),
         ("votes", "r9", "1"): (2, "The cluster has no member 'r9': they are r1, r2, r3."),
+        ("add", joined.removeprefix("http://"), "--dry-run"): (0, "r4 (1)."),
+        ("remove", here): (2, f"{here} is r1: name a member by its id."),
+        ("move", joined, "r3"): (2, f"The cluster has no member '{joined}': they are r1, r2, r3."),
         ("move", "r9", joined): (2, "The cluster has no member 'r9': they are r1, r2, r3."),
         ("move", "r3", "here"): (2, "'here' must be a replica's URL"),
         ("move", "r3", here): (2, f"replica r3: at {here} is r1: give it a place of its own"),
         ("move", "r3", joined): (2, "and r3 of 'local' has store"),
         ("move", "r3", "http://127.0.0.1:1"): (1, "Start r3 there first, on its data folder"),
         ("move", "r3", cluster.urls["r3"], "--dry-run"): (0, ""),
-        ("remove", "r1", "r2", "r3"): (2, "With these members: [[replicas]]: give 1 to 25 replicas, not 0"),
+        ("remove", "r1", "r2", "r3"): (2, "No member would be left: leave one out"),
     }
     for words, (code, expected) in cases.items():
         done = run("member", *words)
@@ -310,7 +313,7 @@ def test_a_learner_that_is_behind_gets_a_vote_by_force_alone(monkeypatch: pytest
     monkeypatch.setattr(
         member_command, "ask_all", lambda _: [*READY.values(), learner(r1=LEVEL, r2=CatchUp(812, None))]
     )
-    monkeypatch.setattr(member_command, "carry_out", lambda _, now, want, __: done.append(want(now)))
+    monkeypatch.setattr(member_command, "carry_out", lambda now, want, _: done.append(want(now)))
     words = ("member", "votes", "r4", "1", "--cluster", "any.toml")
     refused = quorate_here(*words)
     assert (refused.returncode, done) == (1, [])

@@ -1,10 +1,29 @@
 """What `quorate status` shows below its table: who is behind, nearly full, or lacks the code of a type."""
 
+from pathlib import Path
+from typing import Any
+
+import msgspec
 import pytest
+from msgspec.structs import replace
 
 from quorate.api_specs.cluster import ChoiceRule, ClusterDocument, Fallback, ReplicaInfo
 from quorate.api_specs.messages import Protocols
-from quorate.cli.cluster.status import BEHIND_S, CatchUp, Found, Tombstones, _show, fallbacks, understood
+from quorate.cli.cluster import status
+from quorate.cli.cluster.document import document_text
+from quorate.cli.cluster.probe import NoAnswer
+from quorate.cli.cluster.status import (
+    BEHIND_S,
+    CatchUp,
+    Found,
+    Tombstones,
+    _show,
+    cluster_document,
+    fallbacks,
+    told_document,
+    understood,
+)
+from quorate.cli.failure import Failure
 from quorate.client_sdk.protocol.configurations import joint
 
 
@@ -119,3 +138,44 @@ def test_a_replica_that_is_behind_the_configuration_is_told_apart_from_one_with_
     assert newer.fix == "it goes on by itself, as soon as it reaches one of the others"
     assert not behind.is_ready
     assert understood(document, "r1", told | {"epoch": 2}, 0).trouble == "it holds another cluster file"
+
+
+def at(*places: str, epoch: int = 4) -> ClusterDocument:
+    """What replicas tell that go by a file with these URLs."""
+    members = tuple(ReplicaInfo(f"r{n}", url) for n, url in enumerate(places, 1))
+    return ClusterDocument("c", members, epoch=epoch)
+
+
+def test_what_is_in_force_is_as_most_replicas_tell_it_and_not_as_the_file_has_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The file says already where r3 is to be, as that of r3 does, which was started there."""
+    before, after = at("http://a:1", "http://a:2", "http://a:3"), at("http://a:1", "http://a:2", "http://b:3")
+    file = tmp_path / "cluster.toml"
+    file.write_text(document_text(after))
+    telling = {"http://b:3": after, "http://a:1": before, "http://a:2": before}
+
+    def get(url: str, *_: Any) -> Any:
+        if (document := telling.get(url)) is None:
+            raise NoAnswer("connection refused")
+        return {"document": msgspec.to_builtins(document)}
+
+    monkeypatch.setattr(status, "get", get)
+    assert told_document(str(file)) == before
+    assert cluster_document(str(file)) == after, "who looks at replicas with this file sees what differs"
+    telling["http://a:2"] = later = replace(before, epoch=6)
+    assert told_document(str(file)) == later
+    del telling["http://b:3"]
+    assert told_document(str(file)) == later
+    assert "r3 did not answer, and may know of a later configuration" in capsys.readouterr().err
+
+
+def test_nobody_is_led_from_https_to_http_by_what_is_told(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file = tmp_path / "cluster.toml"
+    file.write_text(document_text(at("https://a:1")))
+    plain = {"document": msgspec.to_builtins(at("http://a:1"))}
+    monkeypatch.setattr(status, "get", lambda *_: plain)
+    with pytest.raises(Failure, match="sent in the clear"):
+        told_document(str(file))
