@@ -55,7 +55,9 @@ class ClockBound:
         self._replica_error_ns = _ns(replica_error_s)
         self._refused_ns = _ns(offset_max_s) + 2 * self._replica_error_ns
         """A replica refuses what is stamped by a clock that differs from its own by more."""
-        self._declared_us = None if front_end_error_s is None else front_end_error_s * 1e6
+        self._declared_us = None if front_end_error_s is None else int(front_end_error_s * 1e6)
+        self.is_known = self._declared_us is not None
+        """Whether there is a bound at all: declared, or measured at least once."""
         self._agreed = _Span(0, 0, 0)
         """What most replicas agree on; nothing before the first reply."""
         self._agreeing = 0
@@ -65,11 +67,6 @@ class ClockBound:
         """Since when replicas have given no answer, though others did."""
         self._given_up: set[str] = set()
         """Those of them whose spans are no longer gone by."""
-
-    @property
-    def is_known(self) -> bool:
-        """Whether there is a bound at all: declared, or measured at least once."""
-        return self._declared_us is not None or self._agreeing > 0
 
     @property
     def is_agreed(self) -> bool:
@@ -115,6 +112,7 @@ class ClockBound:
             [span.at(at_ns) for span in self._spans.values()], 2 * self._replica_error_ns
         )
         self._agreed = _Span(least, most, at_ns)
+        self.is_known = True
 
     def _look_who_is_away(self, replica: str, now_s: float) -> None:
         """That one has just answered. Give up what others showed who are away, where it is of no use."""
@@ -137,14 +135,14 @@ class ClockBound:
     def upper_us(self, now: Now) -> int:
         """True time is not after this, once it `is_known`."""
         if self._declared_us is not None:
-            return now.wall_us + int(self._declared_us)
+            return now.wall_us + self._declared_us
         now_ns = _ns(now.mono_s)
         return -((now_ns + self._agreed.at(now_ns)[1] + self._replica_error_ns) // -1000)
 
     def lower_us(self, now: Now) -> int:
         """True time is not before this, once it `is_known`."""
         if self._declared_us is not None:
-            return now.wall_us - int(self._declared_us)
+            return now.wall_us - self._declared_us
         now_ns = _ns(now.mono_s)
         return (now_ns + self._agreed.at(now_ns)[0] - self._replica_error_ns) // 1000
 

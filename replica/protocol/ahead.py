@@ -31,6 +31,8 @@ class Ahead:
     def told(self, now_us: int) -> Timestamp:
         """The highest timestamp that is known to have been far ahead; ZERO while time has certainly come there. It is remembered: the clock
         may be ahead now, and be set back."""
+        if self._upto == ZERO:  # As nearly always.
+            return ZERO
         return ZERO if now_us > wall_us(self._upto) + self._storable_us else self._upto
 
 

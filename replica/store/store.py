@@ -415,6 +415,11 @@ class Store:
         self.held.commit()
         self._counters = counters
         self._mark.write(self._commits)
+        if self._collected or self._ended or self._promised or self._undecided:
+            self._pass_on()
+
+    def _pass_on(self) -> None:
+        """To upkeep, what the transaction has noted for it."""
         passed_on: tuple[tuple[dict[str, Any], dict[str, Any]], ...] = (
             (self._collected, self.collected),
             (self._ended, self.ended),

@@ -1,5 +1,6 @@
 """What arrived a window ago, by the elapsed time of this process and the numbers of a store."""
 
+from random import Random
 from typing import Final
 
 from quorate.gc.arrivals import NUMBERS, Arrivals
@@ -63,3 +64,21 @@ def test_the_numbers_of_an_undone_transaction_make_nothing_old_that_gets_them_ag
         arrivals.old(store, float(at))
     store.number = 5
     assert arrivals.old(store, WINDOW_S + 0.5) < 5
+
+
+def test_what_it_remembers_of_its_last_answer_changes_none() -> None:
+    """A batch asks twice, and most that only read find the store as it was."""
+    for seed in range(50):
+        rng, now_s, store = Random(seed), 0.0, Store()
+        arrivals, plain = Arrivals(WINDOW_S), Arrivals(WINDOW_S)
+        answers = set()
+        for _ in range(400):
+            now_s += rng.choice((0.0, 0.0, PART_S / 3, PART_S, WINDOW_S / 2, WINDOW_S))
+            store.number += rng.choice((0, 0, 0, 1, 5))
+            if rng.random() < 0.02:
+                store.rollbacks += 1
+                store.number = max(0, store.number - rng.randrange(4))
+            plain._until_s = 0.0
+            answers.add(answer := arrivals.old(store, now_s))
+            assert answer == plain.old(store, now_s), (seed, now_s)
+        assert len(answers) > 10
