@@ -78,25 +78,22 @@ class ObjectCache:
 
     def __init__(self) -> None:
         self._objects: OrderedDict[str, CachedObject] = OrderedDict()
-        self._last: tuple[str | None, CachedObject | None] = (None, None)
-        """The one used last: a request asks for its object about ten times."""
+        self.last: tuple[str, CachedObject] | tuple[None, None] = (None, None)
+        """The one used last, and its name: a request asks for its object about ten times."""
         self._recent = 0
         self._bytes = 0
 
     def get(self, name: str) -> CachedObject | None:
         """The object, which is used now."""
-        last, here = self._last
-        if last == name:
-            return here
         here = self._objects.get(name)
         if here is not None:
             self._objects.move_to_end(name)
-            self._last = name, here
+            self.last = name, here
         return here
 
     def put(self, name: str, here: CachedObject) -> CachedObject:
         self._objects[name] = here
-        self._last = name, here
+        self.last = name, here
         self._recent += len(here.recent)
         self._bytes += here.size
         return here
@@ -122,11 +119,11 @@ class ObjectCache:
 
     def pop(self, name: str) -> None:
         self._uncount(self._objects.pop(name))
-        self._last = (None, None)
+        self.last = (None, None)
 
     def clear(self) -> None:
         self._objects.clear()
-        self._last = (None, None)
+        self.last = (None, None)
         self._recent = self._bytes = 0
 
     @property

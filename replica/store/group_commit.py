@@ -274,7 +274,6 @@ class Committer:
             if left:
                 waiting = set(left)
                 done = [job for job in group if job not in waiting]
-            if left:
                 with self._changed:
                     self._put_back(left)
             self._untold_bytes += sum(job.size for job in done)
@@ -394,7 +393,7 @@ class Committer:
                 loop.call_soon_threadsafe(self._hand_over, loop, jobs)
             except RuntimeError:  # The loop was closed: nobody waits any more.
                 _log.debug("an event loop went away before its answers")
-                self._forget(jobs)
+                self._forget(sum(job.size for job in jobs))
 
     def _hand_over(self, loop: asyncio.AbstractEventLoop, jobs: list[_Job]) -> None:
         """Tell these jobs, behind those of earlier transactions whose turn has not come."""
@@ -409,28 +408,27 @@ class Committer:
     def _tell_some(self, loop: asyncio.AbstractEventLoop, untold: _Untold) -> None:
         """Tell the first jobs, up to a weight and a size; the others in later turns of the event loop, for an answer is put into
         bytes here."""
-        told = list[_Job]()
+        told = 0
         while untold.jobs and untold.has_room(untold.jobs[0]):
             job = untold.jobs.popleft()
             untold.weight += job.weight
             untold.size += job.size
-            told.append(job)
+            told += job.size
             _tell(job)
         # A turn is waited for only where this one has had much of its portion: it would cost as much as to tell a job.
         if untold.jobs or untold.weight > TELL_WEIGHT_MAX // 4 or untold.size > TELL_BYTES_MAX // 4:
             untold.is_waiting = True
             loop.call_soon(self._tell_next, loop, untold)
-        if told:
-            self._forget(told)
+        self._forget(told)
 
     def _tell_next(self, loop: asyncio.AbstractEventLoop, untold: _Untold) -> None:
         """The next turn."""
         untold.is_waiting, untold.weight, untold.size = False, 0, 0
         self._tell_some(loop, untold)
 
-    def _forget(self, jobs: list[_Job]) -> None:
-        """Their results are no longer held."""
-        self._told.append(sum(job.size for job in jobs))
+    def _forget(self, size: int) -> None:
+        """Results of so many bytes are no longer held."""
+        self._told.append(size)
         if self._is_full:
             with self._changed:
                 self._changed.notify()

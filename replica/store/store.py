@@ -230,6 +230,9 @@ class Store:
         return states
 
     def _object(self, name: str) -> CachedObject:
+        last, last_here = self._objects.last
+        if last == name and last_here is not None:
+            return last_here
         if (here := self._objects.get(name)) is not None:
             return here
         found = self._database.one(statements.GET_OBJECT, (name,))
