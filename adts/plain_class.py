@@ -25,7 +25,7 @@ import msgspec
 from .collector import collector_off
 from .hints import fits
 from .hints import shown as shown_hint
-from .parsing import parsed
+from .parsing import canonical, parsed
 from .specification import EventClass, Invocation, Response
 from .users_code import encodable, shown, told
 
@@ -348,7 +348,7 @@ def read(text: str) -> Response:
 
 
 def _dumped(value: Any) -> str:
-    return msgspec.json.encode(value, order="deterministic").decode()
+    return canonical(value).decode()
 
 
 def _methods(found: type) -> Iterator[tuple[str, FunctionType]]:

@@ -1,12 +1,15 @@
-"""Parsing JSON text: far numbers by Python, and no search for garbage meanwhile."""
+"""JSON text: far numbers are parsed by Python, no garbage is looked for meanwhile, and names are put in order however many there are."""
 
 import importlib
+import random
+from typing import Any
 
+import msgspec
 import pytest
 
 from quorate.adts import parsing
 from quorate.adts.collector import collector_off
-from quorate.adts.parsing import parsed
+from quorate.adts.parsing import FEW_NAMES, canonical, parsed
 from tests.support.calls import calls
 
 
@@ -51,3 +54,46 @@ def test_numbers_that_the_parser_takes_long_for_are_read_by_python(far: str) -> 
     assert calls(lambda: parsed(text.encode()))["_double"] == 1000
     assert parsed(text.encode()) == [float(far)] * 1000
     assert calls(lambda: parsed(b'[1.5,"e",1e99]'))["_double"] == 0
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, FEW_NAMES, FEW_NAMES + 1, 500])
+def test_names_are_in_order_however_many_there_are(count: int) -> None:
+    rng = random.Random(count)
+    letters = ["a", "B", "\u00e9", "\uffff", "\U0001f600", '"', "\\", "\n", "0"]
+    names = ["".join(rng.choices(letters, k=8)) for _ in range(count)]
+    values: list[Any] = [
+        None,
+        True,
+        1,
+        -1.5,
+        1e300,
+        1e23,
+        0.1,
+        2**64 - 1,
+        -(2**63),
+        "x",
+        [{"b": 1, "a": []}],
+        {},
+    ]
+    value = {name: rng.choice(values) for name in names}
+    assert canonical(value) == msgspec.json.encode(value, order="deterministic")
+    assert canonical([value, {"z": value}]) == msgspec.json.encode(
+        [value, {"z": value}], order="deterministic"
+    )
+
+
+def test_a_name_that_comes_behind_those_in_order_is_put_in_its_place_before_msgspec_does(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A new key of a state comes so. With 32,000 names it took 0.4 s, and four times as long for each twice as many."""
+    encode, asked = msgspec.json.encode, list[tuple[str | None, Any]]()
+
+    def watched(value: Any, *, order: str | None = None, **named: Any) -> bytes:
+        asked.append((order, value))
+        return encode(value, order=order, **named)
+
+    monkeypatch.setattr(msgspec.json, "encode", watched)
+    value = {f"{number:05}": 1 for number in range(2_000) if number != 700} | {"00700": 1}
+    assert list(parsed(canonical(value))) == sorted(value)
+    assert [order for order, _ in asked] == [None, "deterministic"]
+    assert list(asked[1][1]) == sorted(value), "it is in order when msgspec puts it in order"
