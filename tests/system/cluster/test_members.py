@@ -295,7 +295,7 @@ def test_what_cannot_be_done_is_said_before_anything_is(clusters: Clusters) -> N
         ("add", "somewhere"): "must be a replica's URL",
         ("add", "http://127.0.0.1:1"): "A new one is started by: quorate serve --cluster FILE",
         ("remove", "r9"): "The cluster has no member 'r9': they are r1, r2, r3",
-        ("remove", "r1", "r2", "r3"): "give 1 to",
+        ("remove", "r1", "r2", "r3"): "No member would be left",
     }.items():
         assert sentence in _refused(cluster, words)
     assert member(cluster, "list")["epoch"] == 0
