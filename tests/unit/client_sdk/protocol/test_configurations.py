@@ -278,6 +278,18 @@ def test_new_members_of_what_was_to_come_stand_in_too() -> None:
         redirected(later, document("r1", "r4", "r5", "r6"), ["r7"])
 
 
+def test_who_stands_in_goes_on_to_do_so_when_it_loses_its_vote() -> None:
+    learner = ReplicaInfo("r6", "http://r6:1", votes=0)
+    lighter = checked(
+        replace(
+            document("r1", "r4", "r5", "r7"), replicas=(*document("r1", "r4", "r5", "r7").replicas, learner)
+        )
+    )
+    first = redirected(UNDER_WAY, lighter, ["r3"])
+    last = checked(replace(lighter, replicas=tuple(each for each in lighter.replicas if each.id != "r7")))
+    assert redirected(first, last, ["r7"]).survivors == {"r1", "r4", "r5", "r6"}
+
+
 def test_the_dead_alone_do_not_end_what_others_stand_in_for() -> None:
     """Each quorum needs r2, which was declared dead by mistake, and has left; but the cluster's own register has majorities."""
     needed = ChoiceRule("*", reads="r2*r1 + r2*r3 + r2*r4", writes="r2")
