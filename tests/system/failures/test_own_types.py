@@ -14,7 +14,7 @@ from typing import Any, Final
 from quorate.adts import library
 from quorate.api_specs.cluster import parse
 from quorate.cli.cluster.local_cluster import LocalCluster
-from quorate.client_sdk import AsyncClient, OutcomeUnknown, Unavailable, connect_async
+from quorate.client_sdk import AsyncClient, LimitReached, OutcomeUnknown, Unavailable, connect_async
 from quorate.client_sdk.api.history import History
 from tests.sim import own
 from tests.sim.own import Refused, Trail
@@ -180,3 +180,56 @@ def test_a_history_that_the_class_does_not_allow_is_found_out(clusters: Clusters
     told = quorate_here("check", str(clusters.history), "--type", f"{own.__file__}:Trail")
     assert told.returncode == 1, told.stdout + told.stderr
     assert "own/x is not linearizable" in told.stdout
+
+
+LARGE: Final = "x" * 4000
+AT_ONCE: Final = 24
+"""Calls of 4 KB: twice as many as replicas of this cluster store before they run."""
+
+
+async def _fill(document: Path) -> tuple[int, list[Exception]]:
+    """How many calls are stored, and how the others end."""
+    async with connect_async(parse(document.read_text()), deadline_s=DEADLINE_S) as client:
+        trail = client.object(Trail, "x")
+        ends = await asyncio.gather(
+            *(trail.add(f"{number}{LARGE}") for number in range(AT_ONCE)), return_exceptions=True
+        )
+        again = await asyncio.gather(trail.add(f"again{LARGE}"), return_exceptions=True)
+    failed = [each for each in (*ends, *again) if isinstance(each, Exception)]
+    return len(ends) + len(again) - len(failed), failed
+
+
+async def _look(document: Path) -> list[str]:
+    async with connect_async(parse(document.read_text()), deadline_s=DEADLINE_S) as client:
+        trail = client.object(Trail, "x")
+        shown: list[str] = await trail.look()
+        await trail.add("there is room again")
+        return shown
+
+
+def test_an_object_goes_on_by_itself_once_a_replica_is_back_without_which_no_call_ran(
+    clusters: Clusters,
+) -> None:
+    """330 calls of 4 KiB stopped it for good."""
+    cluster = clusters.make(settings="[limits]\nvalue_bytes_max = 262144\n")
+    document = cluster.document_path
+    rule = """
+[types]
+own = "somewhere.else:Trail"
+
+[[choices]]
+objects = "own/*"
+classes = { "Blind/Ok" = [0, 1], "Call/Ok" = [3, 1] }
+"""
+    document.write_text(f"{document.read_text()}\n{rule}")
+    cluster.start()
+    cluster.ready()
+    cluster.kill("r3")
+    stored, failed = asyncio.run(_fill(document))
+    assert 0 < stored < AT_ONCE
+    assert failed
+    assert isinstance(failed[-1], LimitReached)
+    cluster.restart("r3")
+    shown = asyncio.run(_look(document))
+    unknown = sum(isinstance(each, OutcomeUnknown) for each in failed)
+    assert stored <= len(shown) <= stored + unknown
