@@ -184,7 +184,7 @@ class Configured:
         # After so long no repeat under one of them can be in time any more, however often it is tried.
         if time.monotonic() >= self._since_s + self.document.memory_s:
             self._keys_before = frozenset()
-        self._keys_before &= store.held.digests()
+        self._keys_before = store.held.held_still(self._keys_before)
         names = store.names("", after, limit + 1)
         here = self.document
         return Held(here.number, here.hash, tuple(names[:limit]), len(names) > limit, len(self._keys_before))

@@ -38,6 +38,10 @@ class Reservations:
         """All digests that something is held under."""
         return frozenset(self._numbers)
 
+    def held_still(self, digests: frozenset[bytes]) -> frozenset[bytes]:
+        """Those that something is held under. It takes as long as they are many, and not as all are."""
+        return frozenset(filter(self._numbers.__contains__, digests))
+
     def at(self, digested: bytes) -> Reservation:
         """What is held under the digest."""
         if (number := self._numbers.get(digested)) is None:
