@@ -18,7 +18,7 @@ from quorate.simulation.world.operators import Switcher
 from tests.sim.planted.plant import patched
 from tests.sim.run import run_seeds
 
-SEEDS: Final = 32
+SEEDS: Final = 24
 SOMETIMES: Final = (
     "changes of configuration",
     "changes taken back",
