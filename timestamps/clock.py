@@ -56,10 +56,10 @@ class HybridClock:
 
     def next(self, now_us: int) -> Timestamp:
         """A new timestamp, at or above `now_us` and above all that this method gave, and all witnessed, before."""
-        if now_us > self._last_us:
-            self._last_us, self._last_counter = self._free(now_us, 0)
-        else:
-            self._last_us, self._last_counter = self._free(self._last_us, self._last_counter + 1)
+        at_us, least = (now_us, 0) if now_us > self._last_us else (self._last_us, self._last_counter + 1)
+        if self._ahead or least > COUNTER_MAX:
+            at_us, least = self._free(at_us, least)
+        self._last_us, self._last_counter = at_us, least
         self._last = make(self._last_us, self._last_counter, self._site)
         return self._last
 

@@ -78,9 +78,13 @@ class Timekeeping:
             # Time is set right. Replicas would refuse what the clock gives for as long as it was ahead.
             self._note_ahead(latest_us)
             self._clock.set_back(latest_us)
-        given_us = wall_us(given)
-        is_refused = self._is_beyond(given_us, latest_us) and given_us > wall_us(shown) + 1
-        return self._clock.above(shown if is_refused else max(shown, given), latest_us)
+        least = shown
+        # What comes next is above all that the clock has passed, as the stamps of one batch, in any case.
+        if given > shown and given > self._clock.last:
+            given_us = wall_us(given)
+            is_refused = self._is_beyond(given_us, latest_us) and given_us > wall_us(shown) + 1
+            least = shown if is_refused else given
+        return self._clock.above(least, latest_us)
 
     def is_ahead(self, stamp: Timestamp, now: Now) -> bool:
         """Whether it is so far ahead of time that clocks must have been wrong when it was given: no wait is for so long."""

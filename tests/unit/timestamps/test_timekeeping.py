@@ -1,5 +1,7 @@
 """A front end's stamps and commit waits, by what the replicas' clocks have shown."""
 
+from random import Random
+
 import pytest
 
 from quorate.timestamps.clock import Now
@@ -209,3 +211,29 @@ def test_no_stamp_is_set_back_by_a_bound_that_one_replica_may_have_made() -> Non
     assert time.stamp(later) > given_
     time.measure("r2", WALL_US, HERE, HERE)
     assert wall_us(time.stamp(HERE)) < WALL_US + 1_000_000
+
+
+def test_only_what_the_clock_has_not_passed_needs_to_be_looked_at() -> None:
+    """A stamp is the one that comes of looking at all that was given, as one does who does not know what the clock has passed."""
+
+    def thorough(time: Timekeeping, now: Now, shown: Timestamp, given: Timestamp) -> Timestamp:
+        latest_us = time.latest_us(now)
+        if time._is_beyond(time._clock.last_us, latest_us) and time._bound.is_agreed:
+            time._note_ahead(latest_us)
+            time._clock.set_back(latest_us)
+        is_refused = time._is_beyond(wall_us(given), latest_us) and wall_us(given) > wall_us(shown) + 1
+        return time._clock.above(shown if is_refused else max(shown, given), latest_us)
+
+    for seed in range(100):
+        rng, wall = Random(seed), WALL_US
+        quick, plain = declared(0.5), declared(0.5)
+        told = [ZERO, ahead(1), ahead(3600)]
+        for step in range(60):
+            wall += rng.choice((0, 0, 0, 1, 1000, 3_600_000_000, -3_600_000_000))
+            now = Now(float(step), wall)
+            if rng.random() < 0.1:
+                for each in (quick, plain):
+                    each.witness(told[-1], now)
+            shown, given = rng.choice(told[-4:]), rng.choice(told)
+            told.append(quick.stamp(now, shown, given))
+            assert told[-1] == thorough(plain, now, shown, given), (seed, step)
