@@ -112,6 +112,28 @@ def is_overwritten(adt: str) -> bool:
     return adt in (Register.name, Dictionary.name)
 
 
+def is_log(adt: str) -> bool:
+    """Whether such an object's log is its state, in order: of a queue."""
+    return adt == Queue.name
+
+
+def may_delete(adt: str) -> bool:
+    """Whether an entry of such an object's log may be null, and the object be gone with it: of a dictionary's key."""
+    return adt == Dictionary.name
+
+
+def read_word(adt: str) -> str:
+    """What to read such a cell is called."""
+    return "Read" if adt == Register.name else "Get"
+
+
+def write_word(adt: str, *, deletes: bool) -> str:
+    """What to write such a cell is called, or to write null into it (`deletes`)."""
+    if not may_delete(adt):
+        return "Write"
+    return "Delete" if deletes else "Put"
+
+
 def adt_of(object_name: str) -> str:
     """The data type of an object, from its name."""
     return object_name.partition("/")[0]

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
-from ...adts.types.catalogue import adt_of
+from ...adts.types.catalogue import adt_of, may_delete
 from ...api_specs.cluster import ClusterDocument, checked
 from ...api_specs.configuration import in_force
 from ...api_specs.messages import Announcement, Row, Testimony
@@ -225,7 +225,7 @@ def _was_forgotten(name: str, id: str, sources: Mapping[str, Log], document: Clu
     later = [other for other, source in sources.items() if other != id and _is_later(source, name, newest)]
     choice = document.choice_of(name)
     others = choice.votes.keys() - set(later)
-    setting = _KEY if adt_of(name) == "dictionary" else _OWN
+    setting = _KEY if may_delete(adt_of(name)) else _OWN
     state = sources[id].state(name)
     is_decided = state is not None and state.summary.horizon > ZERO
     may_have_set = setting.decided if is_decided else setting.stored

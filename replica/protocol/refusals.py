@@ -10,7 +10,7 @@ from msgspec import UNSET
 
 from ...adts.log import Entry, Summary
 from ...adts.times import Times
-from ...adts.types.catalogue import SPECIFICATIONS, adt_of, is_object_name
+from ...adts.types.catalogue import SPECIFICATIONS, adt_of, is_object_name, may_delete
 from ...api_specs.cluster import ClusterDocument
 from ...api_specs.limits import DEFAULTS, DELAY_S_MAX, Limits
 from ...api_specs.messages import Accept, Append, Collect, Commit, Refused, Reserve
@@ -114,7 +114,7 @@ def malformed(request: Append | Collect | Accept | Commit | Reserve, types: Coll
             return None
     if UNSET in values:
         return "an entry without its value cannot be stored"
-    if adt != "dictionary" and (None in values or None in taken):
+    if not may_delete(adt) and (None in values or None in taken):
         return "only a dictionary's entries can be deletions (null value)"
     return None
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeVar
 
 from msgspec import Struct, field
 
-from ...adts.types.catalogue import adt_of
+from ...adts.types.catalogue import adt_of, is_log
 from ...api_specs.cluster import BadCluster, ClusterDocument
 from ...api_specs.limits import Capacity
 from ...api_specs.messages import (
@@ -461,4 +461,4 @@ def _is_quick(requests: Sequence[Request]) -> bool:
 
 def _reads_a_cell(request: Request) -> bool:
     """Whether it reads a register or a dictionary's key, whose log is short, and changes nothing."""
-    return isinstance(request, Collect) and not changes(request) and adt_of(request.object) != "queue"
+    return isinstance(request, Collect) and not changes(request) and not is_log(adt_of(request.object))

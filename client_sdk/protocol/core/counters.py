@@ -10,6 +10,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from ....adts.types.catalogue import adt_of, read_word, write_word
 from .values import (
     Acquire,
     Carry,
@@ -154,11 +155,10 @@ class Counts:
 
 def operation_name(operation: Operation) -> str:
     """The name that the operation has in its event classes."""
-    is_register = operation.object.startswith("register/")
     if isinstance(operation, Read):
-        return "Read" if is_register else "Get"
+        return read_word(adt_of(operation.object))
     if isinstance(operation, Write):
-        return "Write" if is_register else "Delete" if operation.value is None else "Put"
+        return write_word(adt_of(operation.object), deletes=operation.value is None)
     if isinstance(operation, Settle):
         return operation.how.capitalize()
     if isinstance(operation, Invoke):

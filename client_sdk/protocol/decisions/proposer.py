@@ -12,7 +12,7 @@ from msgspec import UNSET
 
 from ....adts.log import Entry
 from ....adts.specification import Kind
-from ....adts.types.catalogue import adt_of, is_overwritten
+from ....adts.types.catalogue import adt_of, is_log, is_overwritten
 from ....adts.types.queue import view
 from ....api_specs.commands import AcquireCommand, DequeueCommand, PeekCommand
 from ....api_specs.messages import Accept, Accepted, Collect, Collected, Commit, Purpose
@@ -78,7 +78,7 @@ class Proposer:
         self._cache = cache
         self._machine = machine
         adt = adt_of(cache.name)
-        self._is_queue = adt == "queue"
+        self._is_queue = is_log(adt)
         self._is_overwritten: Final = is_overwritten(adt)
         self._choice: QuorumChoice
         self._initial: Quorum

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from ....adts.log import Entry, Value
 from ....adts.specification import Kind
 from ....adts.times import Times, digest_in, entry_id
-from ....adts.types.catalogue import adt_of
+from ....adts.types.catalogue import adt_of, is_log, write_word
 from ....api_specs.limits import Limits
 from ....api_specs.messages import Append, Appended, Reply
 from ....api_specs.values import comparable, payload_bytes
@@ -68,9 +68,7 @@ class Attempt(Struct):
 
 def done_as(operation: Write) -> str:
     """The event class of a write that took effect."""
-    if operation.object.startswith("register/"):
-        return "Write/Ok"
-    return "Put/Ok" if operation.value is not None else "Delete/Ok"
+    return f"{write_word(adt_of(operation.object), deletes=operation.value is None)}/Ok"
 
 
 def is_stuck(
@@ -345,7 +343,7 @@ class Blind:
             yield from self._free(pending)
             kind = "again"
         stored = [each.entry for each in attempts if self._is_met(self._stored.get(each.entry.t, NOBODY))]
-        if adt_of(self._name) == "queue":
+        if is_log(adt_of(self._name)):
             self._cache.learn_own((entry, self._stored[entry.t]) for entry in stored)
         tell_complete(self._name, tuple(entry.t for entry in stored), self._machine)
 

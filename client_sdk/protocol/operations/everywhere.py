@@ -10,7 +10,7 @@ from typing import Final
 from ....adts import cell
 from ....adts.log import Seen
 from ....adts.specification import Kind
-from ....adts.types.catalogue import adt_of, is_overwritten
+from ....adts.types.catalogue import adt_of, is_overwritten, may_delete
 from ....api_specs.messages import Collect, Collected, Commit, Committed, Window
 from ....gc.collection import ended_at
 from ....timestamps.ballot import NO_BALLOT, term_of
@@ -186,7 +186,7 @@ def _ended(cache: LogCache) -> Timestamp | None:
     """When the object came to nothing, by what is seen of it: of a dictionary's key that may be an entry which deletes it."""
     if not cache.has_entries:
         return ended_at(cache.name, cache.summary, cache.ballot)
-    if adt_of(cache.name) != "dictionary":
+    if not may_delete(adt_of(cache.name)):
         return None
     timestamp, value, _ = cell.current(cache.summary, cache.by_id())
     return timestamp if value is None else None

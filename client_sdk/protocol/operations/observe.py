@@ -12,6 +12,7 @@ from typing import Final
 from ....adts import cell
 from ....adts.log import Value
 from ....adts.specification import Kind
+from ....adts.types.catalogue import adt_of, read_word
 from ....api_specs.messages import Collect, Collected, Scan, Scanned
 from ....api_specs.weights import weight
 from ....quorums.choices.choice import QuorumChoice
@@ -123,7 +124,7 @@ def is_whole(reply: Collected) -> bool:
 
 def word_of(operation: Read) -> str:
     """What the operation is called in the object's data type."""
-    return "Read" if operation.object.startswith("register/") else "Get"
+    return read_word(adt_of(operation.object))
 
 
 def read(

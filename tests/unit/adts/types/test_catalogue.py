@@ -8,9 +8,13 @@ from quorate.adts.types.catalogue import (
     BadName,
     adt_of,
     check_name,
+    is_log,
     is_object_name,
     known_types,
+    may_delete,
     object_name,
+    read_word,
+    write_word,
 )
 
 
@@ -71,3 +75,22 @@ def test_other_shapes_name_no_object(name: str) -> None:
 
 def test_the_type_of_an_object_stands_in_front_of_its_name() -> None:
     assert adt_of(object_name("dictionary", "users", "ann")) == "dictionary"
+
+
+@pytest.mark.parametrize(
+    ("adt", "log", "deletes", "words"),
+    [
+        ("queue", True, False, None),
+        ("register", False, False, ("Read", "Write", "Write")),
+        ("dictionary", False, True, ("Get", "Put", "Delete")),
+        ("cart", False, False, None),
+    ],
+)
+def test_what_the_protocol_asks_of_a_type_is_known_of_each(
+    adt: str, log: bool, deletes: bool, words: tuple[str, str, str] | None
+) -> None:
+    assert (is_log(adt), may_delete(adt)) == (log, deletes)
+    if words is not None:
+        told = read_word(adt), write_word(adt, deletes=False), write_word(adt, deletes=True)
+        assert told == words
+        assert set(told) <= set(SPECIFICATIONS[adt].kinds)
