@@ -1,7 +1,7 @@
 """Hints that say what JSON has, and the values that fit them."""
 
 from enum import Enum
-from typing import Any, Literal, Optional
+from typing import Any, Literal, NotRequired, Optional, TypedDict
 
 import pytest
 
@@ -33,7 +33,44 @@ def test_values_fit_a_hint_or_do_not(hint: Any, right: list[Any], wrong: list[An
     assert [value for value in wrong if fits(value, hint)] == []
 
 
-@pytest.mark.parametrize("hint", [Color, tuple[int, int], dict[int, str], set[str], list[Color], Any])
+class Bid(TypedDict):
+    who: str
+    amounts: list[int]
+    until: NotRequired[float]
+
+
+BID = {"who": "ann", "amounts": [1]}
+FORMS: list[tuple[Any, list[Any], list[Any]]] = [
+    (
+        Bid,
+        [BID, BID | {"until": 1}],
+        [{}, {"who": "ann"}, BID | {"by": 1}, BID | {"amounts": 1}, BID | {"until": "x"}, []],
+    ),
+    (list[Bid], [[], [BID]], [[3], BID, [BID, {}]]),
+    (dict[str, Bid | None], [{"a": BID, "b": None}], [{"a": 1}]),
+    (list, [[], [1, "a"]], ["abc", {}]),
+    (dict, [{}, {"a": 1}], [[]]),
+    (list[Any], [[1, "a"]], ["abc"]),
+    (list[Color], [["red"]], ["red"]),
+    (dict[str, Color], [{"a": "red"}], [["a"]]),
+]
+
+
+@pytest.mark.parametrize(("hint", "right", "wrong"), FORMS)
+def test_lists_and_dictionaries_are_told_from_others_whatever_they_hold(
+    hint: Any, right: list[Any], wrong: list[Any]
+) -> None:
+    assert [value for value in right if not fits(value, hint)] == []
+    assert [value for value in wrong if fits(value, hint)] == []
+
+
+def test_what_the_items_of_a_form_may_be_is_free_where_its_hints_cannot_be_read() -> None:
+    unread = TypedDict("unread", {"who": "Nowhere"})  # type: ignore[name-defined] # noqa: F821, UP013
+    assert fits({"who": 1}, unread)
+    assert not fits({}, unread)
+
+
+@pytest.mark.parametrize("hint", [Color, tuple[int, int], dict[int, str], set[str], Any, Color | str])
 def test_anything_fits_a_hint_that_says_more_than_json_has(hint: Any) -> None:
     assert not is_json(hint)
     assert fits("red", hint)
