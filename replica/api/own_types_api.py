@@ -169,7 +169,7 @@ def _elsewhere(types: OwnTypes) -> APIRouter:
         if found is None:
             known = ", ".join(types) or "none"
             raise Refusal(
-                "not-found",
+                "no-such-path",
                 f"the cluster has no type {type_name[:64]!r}: its document's [types] name {known}",
             )
         if isinstance(found, str):
@@ -178,8 +178,8 @@ def _elsewhere(types: OwnTypes) -> APIRouter:
                 f"this replica keeps objects of type {type_name}, and cannot run their code: {found}",
             )
         raise Refusal(
-            "not-found",
-            f"a {type_name} has no operation {operation[:64]!r}: it has {', '.join(found.arguments)}",
+            "no-such-path",
+            f"{type_name} has no operation {operation[:64]!r}: it has {', '.join(found.arguments)}",
         )
 
     return router

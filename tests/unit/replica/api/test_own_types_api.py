@@ -92,7 +92,7 @@ def test_a_repeat_under_a_key_takes_effect_once_wherever_it_comes(cluster: InPro
         ("cart/ann/keep", {"note": "x" * 1_100_000}, 400, "value_bytes_max"),
         ("bag/ann/add", {"number": 1}, 501, "derives from a class of Python's own"),
         ("cart/ann/fill", {"bytes": 300_000}, 409, "keep less in one object"),
-        ("cart/ann/nothing", None, 404, "a cart has no operation 'nothing': it has add, take, content"),
+        ("cart/ann/nothing", None, 404, "cart has no operation 'nothing': it has add, take, content"),
         (
             "basket/ann/add",
             None,
@@ -114,6 +114,7 @@ def test_what_cannot_be_called_is_told_with_the_remedy(
     problem = post(cluster, path, body, status=status)
     assert words in problem["detail"]
     assert problem["definite"] is True
+    assert (status == 404) == (problem["type"] == "/problems/no-such-path"), "nothing to store first"
 
 
 @pytest.mark.parametrize("how", ENDS)
