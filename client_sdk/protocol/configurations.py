@@ -5,7 +5,8 @@ only. While both are in force each quorum holds one of the old and one of the ne
 stored under the old is met. The new one may begin, alone, when
 
 * no operation can end under the old one any more: the replicas that have left it block each of its quorums (`is_over`), and
-* all that was stored under the old is stored under both (`Carry` of each object, asked for while both are in force).
+* all that was stored under the old is stored under both (`Carry` of each object, asked for while both are in force). Where both have the same
+  quorums (`keeps_quorums`), it is so anyway.
 
 Then quorums of the new one meet all that was ever acknowledged. Where members were declared dead (`ClusterDocument.dead`), all others of the old
 configuration stand in for any quorum of it: they meet whatever a quorum stored that did not consist of the dead alone. Where one dies that was to
@@ -151,6 +152,19 @@ def is_over(both: ClusterDocument, left: AbstractSet[str]) -> bool:
     others = both.former.votes.keys() - left
     are_dead = bool(both.survivors) and both.survivors <= left
     return are_dead or not any(quorum.is_met_by(others) for _, quorum in both.former.asked_quorums())
+
+
+def keeps_quorums(both: ClusterDocument) -> bool:
+    """Whether the old and the new configuration have the same quorums, for they have the same voters, with the same votes, and the same rules: members
+    without votes come and leave. Then a quorum of the one is one of the other, and whatever rests on two quorums that meet goes on as if nothing had
+    changed: what is stored, fences, promises. Not what rests on all members, as an agreement on an idempotency key may. Where a change went elsewhere
+    (`redirected`), it does not count as such."""
+    assert both.former is not None, "only what another one follows keeps something"
+    voting, before = (
+        {name: votes for name, votes in each.items() if votes}
+        for each in (both.own_votes, both.former.own_votes)
+    )
+    return voting == before and both.choices == both.former.choices and not both.stand_ins
 
 
 def is_served(document: ClusterDocument, by: AbstractSet[str]) -> bool:

@@ -17,7 +17,8 @@ from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from ...adts.log import Value
-from ...adts.types.catalogue import CONFIGURATION
+from ...adts.types.catalogue import CONFIGURATION, adt_of
+from ...adts.types.queue import Queue
 from ...api_specs.cluster import BadCluster, ClusterDocument, alone, from_json
 from ...api_specs.configuration import in_force, keeping_places
 from .configurations import (
@@ -25,6 +26,7 @@ from .configurations import (
     is_over,
     is_served,
     joint,
+    keeps_quorums,
     moved,
     redirected,
     settled,
@@ -331,7 +333,7 @@ def _carry_over(both: ClusterDocument) -> Steps:
             break
         yield Wait(AGAIN_S)
     repeatable = yield from _carry((yield from _objects(both)))
-    if repeatable and both.votes.keys() - both.own_votes.keys():
+    if repeatable and _leaving(both):
         # What these dequeues took may be at members alone that leave. Afterwards no repeat can be in time any more.
         yield Wait(both.memory_s)
     pause_s = AGAIN_S
@@ -376,8 +378,18 @@ def _held(both: ClusterDocument, *, names: bool) -> Generator[Todo, Any, Mapping
 
 
 def _objects(both: ClusterDocument) -> Generator[Todo, Any, set[str]]:
+    """What is to be carried. Where all quorums stay, what one has stored the other meets: only dequeues may be repeated that took what members alone
+    hold that leave."""
+    are_kept = keeps_quorums(both)
+    if are_kept and not _leaving(both):
+        return set()
     held = yield from _held(both, names=True)
-    return {name for each in held.values() for name in each.objects}
+    names = {name for each in held.values() for name in each.objects}
+    return {name for name in names if adt_of(name) == Queue.name} if are_kept else names
+
+
+def _leaving(both: ClusterDocument) -> set[str]:
+    return both.votes.keys() - both.own_votes.keys()
 
 
 def _keys_are_forgotten(both: ClusterDocument) -> Generator[Todo, Any, bool]:

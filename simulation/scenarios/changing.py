@@ -120,6 +120,24 @@ def without_dead(document: ClusterDocument, dead: Collection[str], instead: str 
         return with_members(replace(document, choices=plain), members)
 
 
+def with_learner(what: Scenario) -> Scenario:
+    """The scenario; in half of them a member without votes comes at some time, and leaves again, gets a vote, or is there until the next change. All other
+    votes and rules stay as they are until then."""
+    rng = random.Random(f"learner {what.seed}")
+    if rng.random() < 0.5:
+        return what
+    known = [what.document, *what.changes]
+    place = rng.randrange(1 if what.dying else 0, len(known))
+    at, member = known[place], ReplicaInfo("l0", "http://l0:1")
+    learning = checked(replace(at, replicas=(*at.replicas, replace(member, votes=0))))
+    total = sum(each.votes for each in at.replicas) + member.votes
+    voting = replace(
+        at, replicas=(*at.replicas, member), choices=tuple(_like(each, total, rng) for each in at.choices)
+    )
+    then = rng.choice([[], [at], [checked(voting)]])
+    return replace(what, changes=tuple([*known[: place + 1], learning, *then, *known[place + 1 :]][1:]))
+
+
 def _alone(document: ClusterDocument, member: str, rng: random.Random) -> ClusterDocument:
     """The document with rules by which the member alone may be a final quorum, mostly."""
     votes, total = document.own_votes[member], sum(document.own_votes.values())

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ...adts.types.catalogue import CONFIGURATION
 from ...api_specs.cluster import BadCluster, ClusterDocument
+from ...client_sdk.protocol.configurations import keeps_quorums, settled
 from ...client_sdk.protocol.core.values import Carry, Outcome, Read
 from ...client_sdk.protocol.reconfiguration import (
     Ask,
@@ -21,6 +22,7 @@ from ...client_sdk.protocol.reconfiguration import (
     Tell,
     Todo,
     Wait,
+    is_like,
 )
 from ...client_sdk.protocol.standing_rules import Move, StandingRules, states_of
 
@@ -94,12 +96,25 @@ class Operator:
             case CarryAll(operations=operations):
                 self._carry_all(operations)
             case Tell(document=document, to=to):
+                if to is not None and to.former is not None and is_like(document, settled(to)):
+                    self._note_learners(to)
                 self._front.follow(document)
                 self._ask_all(to or document, lambda node: node.follow(document))
             case Ask(document=document):
                 self._ask_all(document, lambda node: node.holding())
             case Wait(seconds=seconds):
                 self._world.later(int(seconds * 1e6 * (1 + self._world.chance() / 2)), self.go_on)
+
+    def _note_learners(self, ended: ClusterDocument) -> None:
+        """A change has come to its end, of which members without votes may be all."""
+        assert ended.former is not None, "a change has two configurations"
+        if keeps_quorums(ended):
+            came, left = (
+                ended.own_votes.keys() - ended.former.votes,
+                ended.former.votes.keys() - ended.own_votes,
+            )
+            self._world.note("learners came", len(came))
+            self._world.note("learners left", len(left))
 
     def _looked(self, outcome: Outcome) -> None:
         self.go_on(Looked(outcome, self._front.machine.document))

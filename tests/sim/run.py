@@ -14,7 +14,14 @@ from typing import Final
 from msgspec.structs import replace
 
 from quorate.simulation.run import Report, run
-from quorate.simulation.scenarios.changing import changing, dying, dying_in_between, moving, standing
+from quorate.simulation.scenarios.changing import (
+    changing,
+    dying,
+    dying_in_between,
+    moving,
+    standing,
+    with_learner,
+)
 from quorate.simulation.scenarios.full import full
 from quorate.simulation.scenarios.leased import leased
 from quorate.simulation.scenarios.scenario import Scenario, scenario
@@ -40,14 +47,16 @@ WORLDS: Final[Mapping[str, Callable[[int], Scenario]]] = {
     "leaping": lambda seed: leaping(varied(seed)),
     "weak": lambda seed: weak((varied, own, burying)[seed % 3](seed)),
     "outbox": lambda seed: outboxed(steady(seed)),
-    "changing": lambda seed: changing(on_foot((varied, leased, varied, own, burying, WORLDS["weak"]), seed)),
-    "moving": lambda seed: moving(WORLDS["changing"](seed)),
-    "standing": lambda seed: standing(WORLDS["changing"](seed)),
-    "queues": lambda seed: changing(replace(on_foot((varied, leased), seed), objects=QUEUES)),
-    "dying": lambda seed: dying(
-        on_foot((varied, own, burying), seed)
-        if seed % 2
-        else replace(on_foot((varied, leased), seed // 2), objects=QUEUES)
+    "changing": lambda seed: with_learner(without_learner(seed)),
+    "moving": lambda seed: moving(without_learner(seed)),
+    "standing": lambda seed: standing(without_learner(seed)),
+    "queues": lambda seed: with_learner(changing(replace(on_foot((varied, leased), seed), objects=QUEUES))),
+    "dying": lambda seed: with_learner(
+        dying(
+            on_foot((varied, own, burying), seed)
+            if seed % 2
+            else replace(on_foot((varied, leased), seed // 2), objects=QUEUES)
+        )
     ),
     "dying-in-between": lambda seed: dying_in_between(
         on_foot((varied, own, burying), seed)
@@ -60,6 +69,11 @@ WORLDS: Final[Mapping[str, Callable[[int], Scenario]]] = {
 deleted keys are forgotten beside an object that lives; whose replicas have room for a handful of objects; whose clocks all leap; of eventual consistency: as varied, own and burying; whose queue has outboxes, as varied and leased; whose members and quorum choices change,
 of all these but those whose clocks leap; as these, with members that move to other URLs; or with rules that have fallbacks, which are switched by who is taken to be live; of a few queues, none of which is in use all the time, whose members and quorum choices change;
 one of whose members is off for good before the first change; one more of whose members is, in the middle of a change that was to keep it; any of these with small bounds."""
+
+
+def without_learner(seed: int) -> Scenario:
+    """One whose members and quorum choices change, of all kinds of objects."""
+    return changing(on_foot((varied, leased, varied, own, burying, WORLDS["weak"]), seed))
 
 
 def steady(seed: int) -> Scenario:

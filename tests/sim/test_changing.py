@@ -36,6 +36,7 @@ SOMETIMES: Final = (
 FAULTS: Final = ("crashes", "cuts", "slow links", "freezes")
 
 
+OF_LEARNERS: Final = ("learners came", "learners left")
 OF_STANDING_RULES: Final = ("switches", "switches taken back")
 
 
@@ -45,7 +46,7 @@ OF_MEMBERS_THAT_MOVE: Final = ("moves followed",)
 @pytest.mark.parametrize("worlds", ["changing", "queues", "standing", "moving"])
 def test_every_promise_is_kept(worlds: str) -> None:
     report = run_seeds(range(1, SEEDS + 1), worlds)
-    more = {"standing": OF_STANDING_RULES, "moving": OF_MEMBERS_THAT_MOVE}.get(worlds, ())
+    more = {"standing": OF_STANDING_RULES, "moving": OF_MEMBERS_THAT_MOVE}.get(worlds, OF_LEARNERS)
     assert [name for name in (*SOMETIMES, *more) if not report.counters.get(name)] == []
     assert [name for name in FAULTS if not report.injected.get(name)] == []
 
@@ -54,6 +55,7 @@ def test_what_others_hold_too_outlives_a_member_that_is_declared_dead() -> None:
     report = run_seeds(range(1, SEEDS + 1), "dying")
     assert report.injected["deaths"] > SEEDS / 2
     assert report.counters["changes of configuration"] > SEEDS
+    assert [name for name in OF_LEARNERS if not report.counters.get(name)] == []
 
 
 def test_what_others_hold_too_outlives_one_that_was_to_stay_and_dies_in_the_middle_of_a_change() -> None:

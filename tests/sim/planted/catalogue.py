@@ -483,6 +483,9 @@ PLANTS: Final = (
     ),
     in_outboxes("outbox-not-found-again", outboxes.find_nothing_from_before, ("lost", "answers"), first=11),
     in_changes("nothing-carried", changing.carry_nothing, FEW, first=15),
+    in_changes(
+        "not-carried-for-votes", changing.carry_for_no_vote, FEW, "same answer", worlds="changing", seeds=90
+    ),
     in_changes("summaries-carried-alone", changing.carry_summaries_alone, FEW),
     in_changes("decided-not-carried", changing.carry_what_is_undecided, FEW, first=8),
     in_changes("new-quorums-alone", changing.meet_the_new_alone, FEW),
@@ -508,7 +511,7 @@ PLANTS: Final = (
     in_changes("rounds-outlast-configurations", changing.keep_replies, FEW, "answers", "decided"),
     in_changes("any-configuration", changing.take_messages_of_any, FEW, "complete", "decided", "answers"),
     in_changes(
-        "keys-left-behind", changing.leave_keys_behind, FEW_KEYED, "accepted once", "right course", first=15
+        "keys-left-behind", changing.leave_keys_behind, FEW_KEYED, "accepted once", "right course", first=105
     ),
     in_changes("agreed-as-if-alone", changing.agree_as_if_alone, FEW_KEYED, "accepted once", "right course"),
     in_changes(

@@ -37,6 +37,15 @@ def carry_nothing() -> Planting:
     return patched(reconfiguration, _objects=objects)
 
 
+def carry_for_no_vote() -> Planting:
+    """A change of votes or rules counts as one of members without votes: nothing is carried."""
+
+    def keeps(_: ClusterDocument) -> bool:
+        return True
+
+    return patched(reconfiguration, keeps_quorums=keeps)
+
+
 def carry_summaries_alone() -> Planting:
     """What no decision has taken in is not carried."""
 

@@ -7,6 +7,7 @@ import pytest
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from quorate.adts.specification import Kind
 from quorate.api_specs.cluster import (
     EPOCH_MAX,
     BadCluster,
@@ -21,6 +22,7 @@ from quorate.client_sdk.protocol.configurations import (
     is_over,
     is_served,
     joint,
+    keeps_quorums,
     moved,
     redirected,
     settled,
@@ -54,6 +56,47 @@ def test_while_both_are_in_force_all_members_are_asked_and_each_quorum_has_one_o
     assert not initial.is_met_by({"r1", "r2", "r3"})
     assert not initial.is_met_by({"r1", "r4", "r5"})
     assert initial.is_met_by({"r1", "r2", "r4"})
+
+
+LEARNER: Final = ReplicaInfo("r4", "http://r4:1", votes=0)
+
+
+def test_members_without_votes_come_and_leave_with_the_same_quorums() -> None:
+    learning = checked(replace(OLD, replicas=(*OLD.replicas, LEARNER)))
+    assert keeps_quorums(joint(OLD, learning))
+    assert keeps_quorums(joint(learning, OLD))
+    both = joint(OLD, learning)
+    for adt in OLD.specifications:
+        old, new = both.choice_of(f"{adt}/a").sides
+        assert old.initial_of_kind(Kind.DECIDE).is_met_by({"r1", "r2"})
+        assert new.initial_of_kind(Kind.DECIDE).is_met_by({"r1", "r2"})
+        assert not new.initial_of_kind(Kind.DECIDE).is_met_by({"r1", "r4"})
+
+
+@pytest.mark.parametrize(
+    ("replicas", "choices"),
+    [
+        ((*OLD.replicas, replace(LEARNER, votes=1)), ()),
+        ((*OLD.replicas[:2], replace(OLD.replicas[2], votes=2)), ()),
+        ((*OLD.replicas[:2], replace(OLD.replicas[2], votes=0)), ()),
+        ((*OLD.replicas[:2], replace(LEARNER, votes=1)), ()),
+        ((*OLD.replicas, LEARNER), (ENQ_ANYWHERE,)),
+        (OLD.replicas, (ENQ_ANYWHERE,)),
+    ],
+)
+def test_other_votes_or_rules_are_other_quorums(
+    replicas: tuple[ReplicaInfo, ...], choices: tuple[ChoiceRule, ...]
+) -> None:
+    assert not keeps_quorums(joint(OLD, checked(replace(OLD, replicas=replicas, choices=choices))))
+
+
+def test_one_without_votes_in_a_system_does_not_leave_with_the_same_quorums() -> None:
+    """Its name stands in the rule, which has to be another one before it can leave."""
+    rule = ChoiceRule("register/*", reads="r1*r4", writes="r1 + r4")
+    named = checked(replace(OLD, replicas=(*OLD.replicas, LEARNER), choices=(rule,)))
+    with pytest.raises(BadCluster, match="unknown replica 'r4'"):
+        checked(replace(named, replicas=OLD.replicas))
+    assert not keeps_quorums(joint(named, OLD))
 
 
 def test_taken_back_it_is_the_old_one_under_a_later_epoch() -> None:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from quorate.adts.log import Value
 from quorate.adts.types.catalogue import CONFIGURATION
-from quorate.api_specs.cluster import BadCluster, ChoiceRule, ClusterDocument
+from quorate.api_specs.cluster import BadCluster, ChoiceRule, ClusterDocument, ReplicaInfo
 from quorate.client_sdk.protocol.configurations import joint, moved, redirected, settled, taken_back, without
 from quorate.client_sdk.protocol.core.values import LONG, Carry, CompareAndSet, Done, Failed
 from quorate.client_sdk.protocol.reconfiguration import (
@@ -183,6 +183,53 @@ def test_the_new_one_waits_until_keys_of_before_are_forgotten() -> None:
     assert operator.answer(None) == Ask(BOTH, names=False)
     following = operator.answer({"r1": holding(), "r2": holding()})
     assert following == Perform(CompareAndSet(CONFIGURATION, text(BOTH), text(AFTER)))
+
+
+LEARNING = replace(OLD, replicas=(*OLD.replicas, ReplicaInfo("r4", "http://r4:1", votes=0)))
+
+
+def both_in_force(old: ClusterDocument, new: ClusterDocument) -> Change:
+    """Of a change whose configurations are both in force, and nothing can end under the old one alone any more."""
+    operator, both = Change(at=old, wanted=new), joint(old, new)
+    assert operator.read(both) == Tell(both)
+    operator.answer({"r1": 1, "r2": 1})
+    return operator
+
+
+def test_where_a_member_without_votes_comes_nothing_is_carried_and_keys_of_before_are_waited_for() -> None:
+    both = joint(OLD, LEARNING)
+    operator = both_in_force(OLD, LEARNING)
+    assert operator.todo == Ask(both, names=False)
+    assert isinstance(operator.answer({"r1": holding(keys=1), "r2": holding()}), Wait)
+    operator.answer(None)
+    following = operator.answer({"r1": holding(), "r2": holding()})
+    assert following == Perform(CompareAndSet(CONFIGURATION, text(both), text(settled(both))))
+
+
+def test_nothing_ends_under_the_old_one_before_it_is_over_though_quorums_stay() -> None:
+    operator, both = Change(wanted=LEARNING), joint(OLD, LEARNING)
+    operator.read(both)
+    assert isinstance(operator.answer({"r1": 1, "r4": 1}), Wait)
+    assert operator.answer(None) == Tell(both)
+
+
+def test_where_a_member_without_votes_leaves_repeats_of_dequeues_are_looked_at_alone() -> None:
+    both = joint(LEARNING, OLD)
+    operator = both_in_force(LEARNING, OLD)
+    assert operator.todo == Ask(both)
+    held = {"r1": holding("queue/a", "register/b"), "r2": holding("dictionary/c/d")}
+    assert operator.answer(held) == CarryAll((beside("queue/a"),))
+    repeatable = Done(1, "Carry/Ok", frozenset())
+    assert operator.answer([repeatable]) == Wait(both.memory_s)
+
+
+def test_a_vote_is_not_given_before_all_is_carried() -> None:
+    voting = replace(OLD, replicas=(*OLD.replicas, ReplicaInfo("r4", "http://r4:1")))
+    both = joint(LEARNING, voting)
+    operator = both_in_force(LEARNING, voting)
+    assert operator.todo == Ask(both)
+    held = {"r1": holding("queue/a"), "r2": holding("dictionary/c/d")}
+    assert operator.answer(held) == CarryAll((beside("dictionary/c/d"), beside("queue/a")))
 
 
 def test_who_comes_after_one_that_vanished_does_the_rest() -> None:
