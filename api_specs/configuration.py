@@ -121,13 +121,16 @@ def in_force(file: ClusterDocument, chosen: ClusterDocument) -> ClusterDocument:
 
 
 def with_members(document: ClusterDocument, members: Collection[ReplicaInfo]) -> ClusterDocument:
-    """The document with these members; of one that changes, what it changes to. Rules that ask for majorities ask for those of the new ones. Raises
-    BadCluster where another rule does not fit them."""
-    votes = {member.id: member.votes for member in members}
+    """The document with these members; of one that changes, what it changes to. Rules that ask for majorities ask for those of the new ones; where only
+    members without votes come and leave, they stay as they are. Raises BadCluster where another rule does not fit them."""
     rules = tuple(_majorities_kept(document, rule) for rule in document.choices)
-    if votes == document.own_votes:
+    if _voting(members) == _voting(document.replicas):
         rules = document.choices
     return checked(replace(alone(document), replicas=tuple(members), choices=rules))
+
+
+def _voting(members: Collection[ReplicaInfo]) -> Mapping[str, int]:
+    return {member.id: member.votes for member in members if member.votes}
 
 
 def _majorities_kept(document: ClusterDocument, rule: ChoiceRule) -> ChoiceRule:

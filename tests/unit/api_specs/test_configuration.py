@@ -314,6 +314,15 @@ def test_other_rules_that_do_not_fit_the_new_members_are_refused(
         with_members(document(rule), members)
 
 
+def test_where_only_members_without_votes_come_and_leave_rules_stay_as_they_are_written() -> None:
+    """So that no quorum changes."""
+    rule = ChoiceRule("queue/*", dict(document().choice_of("queue/q").classes))
+    learning = with_members(document(rule), (*document().replicas, replace(FIVE[3], votes=0)))
+    assert learning.choices == (rule,)
+    assert with_members(learning, document().replicas) == document(rule)
+    assert with_members(learning, FIVE[:4]).choices == (ChoiceRule("queue/*"),)
+
+
 def test_where_votes_stay_rules_stay_as_they_are_written() -> None:
     rule = ChoiceRule("queue/*", dict(document().choice_of("queue/q").classes))
     named = [replace(each, store="s") for each in document().replicas]

@@ -347,6 +347,7 @@ def test_members_are_added_and_removed(cluster: LocalCluster, joined: str, run: 
     """The last test here."""
     done = run("member", "add", joined, "--votes", "0")
     assert (done.returncode, done.stdout) == (0, "Configuration 2 is in force.\n"), done.stderr
+    assert " to copy." not in done.stderr, "no quorum has changed"
     found = {each["id"]: each for each in told(run, "list")["members"]}
     assert [(id, each["role"], each["votes"]) for id, each in found.items()] == [
         ("r1", "voter", 1),
