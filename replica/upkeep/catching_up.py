@@ -31,13 +31,16 @@ ANSWER_S: Final = 5.0
 PAGE: Final = 1000
 """Changes looked at in one question."""
 FETCHED_MAX: Final = 16
-"""Objects asked for in one message: each answer may bring a page of payloads. Where an answer comes too late, half as much is asked for."""
+"""Objects asked for in one message, but no further one once there are"""
+ENTRIES_MAX: Final = 100
+"""so many entries, which is also the most of one object: what answers has callers wait for no longer. Where an answer comes too late, half as much is asked
+for."""
 REPAIR_S: Final = 2.0
 """To find out whether entries are complete that nobody has marked."""
 REST_BUSY: Final = 50
 """While callers are served and nothing is missing, a look that took a while rests so many times as long: two per cent."""
-REST_BEHIND: Final = 2
-"""While something is missing: a third of the time at most is spent on it."""
+REST_BEHIND: Final = 3
+"""After each message by which something is fetched, so many times as long as that took, but no longer than a pass: a quarter of the time is spent on it."""
 
 _log = logging.getLogger(__name__)
 
@@ -56,7 +59,7 @@ class CatchingUp(Background):
         self._epochs: Final[dict[str, int]] = {}
         """By other replica: in which configuration the pass under way was begun."""
         self._at_once: Final[dict[str, int]] = {}
-        """By other replica: how many entries are asked for in one message; of so many objects at most."""
+        """By other replica: how many entries are asked for in one message, about."""
         self._followed: Final = set[str]()
         """The other replicas that are followed."""
 
@@ -105,10 +108,9 @@ class CatchingUp(Background):
                 if self._progress[other][1].is_level:
                     self._lag(other).level_s = time.monotonic()
                 return
-            is_busy = self._busyness() > before
-            await asyncio.sleep(
-                (time.monotonic() - began_s) * (REST_BEHIND if lacking else REST_BUSY * is_busy)
-            )
+            if not lacking:
+                is_busy = self._busyness() > before
+                await asyncio.sleep((time.monotonic() - began_s) * REST_BUSY * is_busy)
 
     def _tell_lag(self, other: str) -> None:
         self._lag(other).changes = self._progress[other][1].lag
@@ -153,35 +155,36 @@ class CatchingUp(Background):
             store.others.put_progress(other, there, progress.safe_since)
 
     async def _fetch(self, other: str, lacking: Sequence[Lack]) -> None:
-        """Get what is missing, and install it, some at a time."""
+        """Get what is missing, and install it, a little at a time, with rests in between."""
         waiting, unavailable = list(lacking), set[SameQuorums]()
         for lack in waiting:
             self._progress[other][1].wait_for(lack)
         self._tell_lag(other)  # Also where nothing can be got now.
         while waiting:
-            number = -(-self._entries_at_once(other) // self._page)
-            some, waiting = waiting[:number], waiting[number:]
-            asked = await self._member.run(partial(self._requests, other, some))
-            asked_at = self._member.now()
-            replies = await self._ask(other, asked)
-            told = list(zip(some, replies, strict=False))
-            step = partial(self._installed, other=other, told=told, asked_at=asked_at)
-            left = await self._go_on(other, step)
-            waiting += some[len(replies) :] + left
-            is_timely = self._is_timely(asked_at)
-            self._pace(other, is_timely=is_timely)
-            if not is_timely:
-                continue
+            began_s, some = time.monotonic(), portion(waiting, self._entries_at_once(other))
+            waiting = waiting[len(some) :] + await self._fetch_some(other, some, unavailable)
+            await asyncio.sleep(min((time.monotonic() - began_s) * REST_BEHIND, PASS_S))
+
+    async def _fetch_some(
+        self, other: str, some: Sequence[Lack], unavailable: set[SameQuorums]
+    ) -> list[Lack]:
+        """Get and install these: what is still to be asked for."""
+        asked = await self._member.run(partial(self._requests, other, some))
+        asked_at = self._member.now()
+        replies = await self._ask(other, asked)
+        told = list(zip(some, replies, strict=False))
+        step = partial(self._installed, other=other, told=told, asked_at=asked_at)
+        left = await self._go_on(other, step)
+        is_timely = self._is_timely(asked_at)
+        self._pace(other, is_timely=is_timely)
+        if is_timely:
             told = [(lack, reply) for lack, reply in told if self._quorums(lack.object) not in unavailable]
             if overdue := self._progress[other][1].overdue(told):
                 unavailable |= await self._repair(overdue)
-
-    @property
-    def _page(self) -> int:
-        return self._member.document.limits.page_entries_max
+        return [*some[len(replies) :], *left]
 
     def _entries_at_once(self, other: str) -> int:
-        return self._at_once.get(other, FETCHED_MAX * self._page)
+        return self._at_once.get(other, ENTRIES_MAX)
 
     def _pace(self, other: str, *, is_timely: bool) -> None:
         """Ask for half as much after an answer that came too late to be taken in, and for twice as much after another one. Raises Silent where one for a
@@ -189,7 +192,7 @@ class CatchingUp(Background):
         number = self._entries_at_once(other)
         if not is_timely and number == 1:
             raise Silent
-        self._at_once[other] = min(2 * number, FETCHED_MAX * self._page) if is_timely else number // 2
+        self._at_once[other] = min(2 * number, ENTRIES_MAX) if is_timely else number // 2
 
     def _is_timely(self, asked_at: Now) -> bool:
         return catch_up.is_timely(asked_at, self._member.now(), self._member.document.limits)
@@ -208,7 +211,7 @@ class CatchingUp(Background):
         }
 
     def _requests(self, other: str, lacking: Sequence[Lack], store: Store) -> list[Collect]:
-        most = min(self._entries_at_once(other), self._page)
+        most = min(self._entries_at_once(other), self._member.document.limits.page_entries_max)
         return [lack.request(store, most) for lack in lacking]
 
     def _installed(
@@ -243,6 +246,15 @@ class CatchingUp(Background):
             self._member.configured.meet(other, answer)
             raise Silent
         return answer.replies
+
+
+def portion(waiting: Sequence[Lack], entries: int) -> Sequence[Lack]:
+    """The first few of them: what is asked for in one message, of each object and together about so many entries."""
+    count, room = 0, entries
+    while room > 0 and count < min(FETCHED_MAX, len(waiting)):
+        room -= len(waiting[count].entries)
+        count += 1
+    return waiting[:count]
 
 
 def _size(entry: Entry) -> int:

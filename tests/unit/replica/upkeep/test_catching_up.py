@@ -36,7 +36,7 @@ from quorate.replica.service.member import Member
 from quorate.replica.store.store import StorageFailed, Store
 from quorate.replica.upkeep import catching_up
 from quorate.replica.upkeep.background import Silent
-from quorate.replica.upkeep.catching_up import CatchingUp
+from quorate.replica.upkeep.catching_up import CatchingUp, portion
 from quorate.timestamps.clock import Now
 from quorate.timestamps.timestamp import Timestamp, make
 from tests.support.asking import answer_of
@@ -255,15 +255,14 @@ async def test_after_a_restart_it_asks_for_what_came_since_alone(
 
 
 class Slow:
-    """The way to another replica, on which each exchange takes a second of a clock that stands still else; and what rests there were, which
+    """The way to another replica, on which each exchange takes `exchange_s` seconds of a clock that stands still else; and what rests there were, which
     take no time."""
 
     def __init__(self, there: Member, monkeypatch: pytest.MonkeyPatch) -> None:
         self.to = To(there)
-        self.now_s = self._worked_s = 0.0
+        self.now_s = 0.0
+        self.exchange_s = 1.0
         self.rests: list[float] = []
-        self.worked_s: list[float] = []
-        """Before each rest, since the one before."""
         self._exchange = self.to.exchange
         monkeypatch.setattr(self.to, "exchange", self.exchange)
         monkeypatch.setattr(catching_up, "time", self)
@@ -275,39 +274,69 @@ class Slow:
 
     async def exchange(self, replica: str, batch: Batch, timeout_s: float) -> BatchReply | Unanswered:
         """See Transport."""
-        self.now_s += 1.0
-        self._worked_s += 1.0
+        self.now_s += self.exchange_s
         return await self._exchange(replica, batch, timeout_s)
 
     async def sleep(self, seconds: float) -> None:
         """As `asyncio` has it."""
         self.rests.append(seconds)
-        self.worked_s.append(self._worked_s)
-        self._worked_s = 0.0
 
     def forget(self) -> None:
         """What was noted so far."""
         self.rests.clear()
-        self.worked_s.clear()
-        self._worked_s = 0.0
 
 
-async def test_it_fetches_a_few_objects_at_a_time_and_rests_twice_as_long_as_it_worked(
-    members: list[Member], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("exchange_s", [0.125, 1.0])
+async def test_it_fetches_a_few_objects_at_a_time_and_rests_three_times_as_long_as_that_took(
+    exchange_s: float, members: list[Member], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """But no longer than a pass."""
     here, there = members
     for number in range(3 * catching_up.FETCHED_MAX):
         await put(there, f"queue/{number}", at(there, number))
     slow = Slow(there, monkeypatch)
-    monkeypatch.setattr(catching_up, "PAGE", 4 * catching_up.FETCHED_MAX)
+    slow.exchange_s = exchange_s
     following = CatchingUp(here, slow.to, NOBODY)
     await following._pass("r2")
     slow.forget()
     await following._pass("r2")
-    assert max(len(some) for some in slow.to.collects()) == catching_up.FETCHED_MAX
-    # A look and two fetches, or more where a busy machine cut an answer off.
-    assert slow.worked_s[0] >= 3.0
-    assert slow.rests[0] == catching_up.REST_BEHIND * slow.worked_s[0]
+    fetched = slow.to.collects()
+    assert len(fetched) >= 3
+    assert max(map(len, fetched)) == catching_up.FETCHED_MAX
+    rests = [rest for rest in slow.rests if rest]
+    assert rests == [min(catching_up.REST_BEHIND * exchange_s, catching_up.PASS_S)] * len(fetched)
+
+
+async def test_of_long_logs_it_fetches_a_few_entries_at_a_time(
+    members: list[Member], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, there = members
+    monkeypatch.setattr(catching_up, "ENTRIES_MAX", 4)
+    for name in ("queue/long", "queue/longer"):
+        await put(there, name, *(at(there, number) for number in range(10)))
+    slow = Slow(there, monkeypatch)
+    following = CatchingUp(here, slow.to, NOBODY)
+    for _ in range(2):
+        await following._pass("r2")
+    sizes = [sum(len(each.wanted) for each in some) for some in slow.to.collects()]
+    assert max(sizes) <= 2 * 4 - 1
+    assert here.lags["r2"].entries == 21
+    assert here.lags["r2"].changes == 0
+
+
+def timestamps(count: int) -> tuple[Timestamp, ...]:
+    return tuple(make(number, 0, "c") for number in range(count))
+
+
+def test_a_portion_has_something_and_not_much() -> None:
+    long, short = (Lack("queue/long", timestamps(500)), Lack("queue/short", timestamps(1)))
+    some = catching_up.ENTRIES_MAX // 2
+    half = Lack("queue/half", timestamps(some))
+    assert portion([long, short], catching_up.ENTRIES_MAX) == [long]
+    assert portion([short, long, short], catching_up.ENTRIES_MAX) == [short, long]
+    assert portion([half, half, short], catching_up.ENTRIES_MAX) == [half, half]
+    assert portion([short] * 100, catching_up.ENTRIES_MAX) == [short] * catching_up.FETCHED_MAX
+    assert portion([short], catching_up.ENTRIES_MAX) == [short]
 
 
 @pytest.mark.parametrize("is_busy", [True, False])
