@@ -156,8 +156,8 @@ class Progress:
     def _found(self, objects: int) -> None:
         self._objects, self._done = objects, 0
         words = f"{objects} object{'s' * (objects != 1)} to copy."
-        if self._rate is not None:
-            takes_s = objects / self._rate
+        takes_s = 0.0 if self._rate is None else objects / self._rate
+        if takes_s >= 1:
             words += f" At {self._rate} a second that takes {takes_s:.0f} s."
             if takes_s > self._deadline_s:
                 words += (

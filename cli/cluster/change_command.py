@@ -48,6 +48,8 @@ from .probe import NoAnswer, Refuses, get
 from .status import ask_all, told_document
 
 DEADLINE_S: Final = 900.0
+RATE: Final = 200
+"""Objects a second: what callers do takes hardly longer meanwhile (docs/internals/changing-under-load.md)."""
 _GO_ON: Final = "repeat the command to go on, or take it back with `quorate change --abort`"
 
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Show what would change, and do nothing.")]
@@ -58,17 +60,22 @@ ChangeDeadlineOption = Annotated[
     ),
 ]
 RateOption = Annotated[
-    int | None,
-    typer.Option("--rate", metavar="OBJECTS_PER_S", min=1, help="Copy no more objects in a second."),
+    int,
+    typer.Option(
+        "--rate",
+        metavar="OBJECTS_PER_S",
+        min=1,
+        help="Copy no more objects in a second. More take less time, and callers feel it more.",
+    ),
 ]
 
 
 class Manner(Struct, frozen=True):
-    """How a change is carried out: `rate` is how many objects may be copied in a second, if that is bounded; `dead` are members that are off for good."""
+    """How a change is carried out: `rate` is how many objects may be copied in a second; `dead` are members that are off for good."""
 
     dry_run: bool
     deadline_s: float
-    rate: int | None
+    rate: int
     as_json: bool
     dead: frozenset[str] = NOBODY
 
@@ -114,7 +121,7 @@ def change(
     dead: DeadOption = None,
     dry_run: DryRunOption = False,
     deadline_s: ChangeDeadlineOption = DEADLINE_S,
-    rate: RateOption = None,
+    rate: RateOption = RATE,
     as_json: AsJson = False,
 ) -> None:
     """Give a running cluster other quorum choices or votes; callers go on.

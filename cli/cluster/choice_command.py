@@ -23,6 +23,7 @@ from ..quorums.advice import Advice, AdviceOption, StandingOption
 from ..quorums.choice_rule import filled_in, rule_text
 from .change_command import (
     DEADLINE_S,
+    RATE,
     ChangeDeadlineOption,
     DryRunOption,
     Manner,
@@ -94,7 +95,7 @@ def set_choice(
     cluster: ClusterOption = DEFAULT_NAME,
     dry_run: DryRunOption = False,
     deadline_s: ChangeDeadlineOption = DEADLINE_S,
-    rate: RateOption = None,
+    rate: RateOption = RATE,
     as_json: AsJson = False,
 ) -> None:
     """Give objects of a running cluster another quorum choice; callers go on.
@@ -216,7 +217,7 @@ def remove_choice(
     cluster: ClusterOption = DEFAULT_NAME,
     dry_run: DryRunOption = False,
     deadline_s: ChangeDeadlineOption = DEADLINE_S,
-    rate: RateOption = None,
+    rate: RateOption = RATE,
     as_json: AsJson = False,
 ) -> None:
     """Remove the rule for exactly these objects; callers go on.

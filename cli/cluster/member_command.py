@@ -24,6 +24,7 @@ from ..options import ClusterOption
 from ..output import AsJson, answer, console, reported, say
 from .change_command import (
     DEADLINE_S,
+    RATE,
     ChangeDeadlineOption,
     DeadOption,
     DryRunOption,
@@ -112,7 +113,7 @@ def add(
     votes: VotesOption = 1,
     dry_run: DryRunOption = False,
     deadline_s: ChangeDeadlineOption = DEADLINE_S,
-    rate: RateOption = None,
+    rate: RateOption = RATE,
     as_json: AsJson = False,
 ) -> None:
     """Make running replicas members; callers go on.
@@ -133,7 +134,7 @@ def remove(
     dead: DeadOption = None,
     dry_run: DryRunOption = False,
     deadline_s: ChangeDeadlineOption = DEADLINE_S,
-    rate: RateOption = None,
+    rate: RateOption = RATE,
     as_json: AsJson = False,
 ) -> None:
     """Have members leave; callers go on. Their ids never come back.
@@ -160,7 +161,7 @@ def replace_member(
     dead: DeadOption = None,
     dry_run: DryRunOption = False,
     deadline_s: ChangeDeadlineOption = DEADLINE_S,
-    rate: RateOption = None,
+    rate: RateOption = RATE,
     as_json: AsJson = False,
 ) -> None:
     """Put a new replica in the place of a member, in one change; callers go on.
@@ -187,7 +188,7 @@ def set_votes(
     ] = False,
     dry_run: DryRunOption = False,
     deadline_s: ChangeDeadlineOption = DEADLINE_S,
-    rate: RateOption = None,
+    rate: RateOption = RATE,
     as_json: AsJson = False,
 ) -> None:
     """Give a member another number of votes: a learner its vote, once it is level with the others."""

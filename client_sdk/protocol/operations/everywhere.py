@@ -21,12 +21,17 @@ from ..core.values import LONG, YOUNG, Carry, CollectTombstone, Done, ReadRepair
 from ..decisions.read_window import CELL_ROWS
 from ..decisions.transitions import ConfirmCommand, FoldCommand
 from .blind import NOBODY, Blind
-from .context import Machine, OutcomeSteps, decide
+from .context import Machine, OutcomeSteps, decide, pause
 from .observe import collect, is_whole, look_at
 from .queue_looks import settle_all
 
 ROWS_BESIDE: Final = 100
-"""Entries that a replica may have to show of an object that is carried beside others."""
+"""Entries that a replica may have to show of an object that is carried beside others; also what it shows at a time of a longer log."""
+REST: Final = 3
+"""After some of a long log was shown, so many times as long as that took, for callers share replicas and machines with a carry: a quarter of the time is
+spent on it. But no longer than"""
+REST_S_MAX: Final = 0.05
+"""which is for replicas that are far away: they are not busy meanwhile."""
 
 
 def read_repair(operation: ReadRepair, task: Task, machine: Machine) -> OutcomeSteps:
@@ -56,7 +61,7 @@ def carry(operation: Carry, task: Task, machine: Machine) -> OutcomeSteps:
     cache.pins += 1
     try:
         is_cell = is_overwritten(adt_of(name))
-        if operation.beside_others and not is_cell and (yield from _is_long(cache, task, machine)):
+        if not is_cell and not (yield from _is_taken_in(operation, cache, task, machine)):
             return Done(0, LONG, NOBODY)
         yield from _look_whole(cache, task, machine)
         # Also where nothing is seen: its term ends those of before, whose accepts a quorum of the new configuration alone need not meet.
@@ -85,6 +90,20 @@ def _is_long(cache: LogCache, task: Task, machine: Machine) -> Generator[float, 
     round_ = Gathering(task, lambda replica: look_at(cache, replica, ROWS_BESIDE), choice.votes)
     yield from round_.wait(lambda: needed.is_met_by(round_.replies.keys()))
     return not all(is_whole(reply) for reply in round_.replies.values() if isinstance(reply, Collected))
+
+
+def _is_taken_in(
+    operation: Carry, cache: LogCache, task: Task, machine: Machine
+) -> Generator[float, Event, bool]:
+    """Have the log shown: a long one a little at a time, with rests in between, and what half of the time was not enough for afterwards. False where
+    it is long, and others are carried beside it."""
+    until_s = (task.now.mono_s + task.deadline_s) / 2
+    while (begun_s := task.now.mono_s) < until_s and (yield from _is_long(cache, task, machine)):
+        if operation.beside_others:
+            return False
+        now_s = task.now.mono_s
+        yield from pause(task, now_s + min(REST * (now_s - begun_s), REST_S_MAX))
+    return True
 
 
 def _look_whole(cache: LogCache, task: Task, machine: Machine) -> Generator[float, Event, frozenset[str]]:

@@ -29,6 +29,8 @@ from quorate.client_sdk.protocol.decisions.transitions import (
 )
 from quorate.client_sdk.protocol.operations.blind import HEDGE_S
 from quorate.client_sdk.protocol.operations.everywhere import (
+    REST,
+    REST_S_MAX,
     ROWS_BESIDE,
     carry,
     collect_tombstone,
@@ -287,6 +289,8 @@ def carrying(name: str, *rows: Row) -> Stage:
     stage = Stage()
     stage.reconfigured("r1", "r4", "r5")
     stage.play(carry(Carry(name), stage.task, stage))
+    if name == QUEUE:
+        stage.answer_all(EMPTY, "r1", "r2", "r4")  # Its log is not long.
     look(stage, *rows)
     return stage
 
@@ -353,6 +357,51 @@ def test_beside_others_a_long_log_is_left_alone(is_long: bool) -> None:
     assert decided.command == ConfirmCommand(carries=True)
 
 
+TOOK_S = 0.01
+
+
+def limit_of(stage: Stage) -> int:
+    """How many entries r1 is asked for."""
+    asked = stage.open_to("r1")
+    assert isinstance(asked, Collect)
+    assert asked.window is not None
+    return asked.window.limit
+
+
+@pytest.mark.parametrize("took_s", [TOOK_S, 1.0])
+def test_a_long_log_is_shown_a_little_at_a_time_with_rests_in_between(took_s: float) -> None:
+    """Of three times as long as a look took, but no longer than that of replicas which are near."""
+    stage = Stage()
+    stage.reconfigured("r1", "r4", "r5")
+    stage.play(carry(Carry(QUEUE), stage.task, stage))
+    rest_s = min(REST * took_s, REST_S_MAX)
+    assert limit_of(stage) == ROWS_BESIDE
+    stage.sleep_alone(took_s)
+    stage.answer_all(EMPTY, "r2", "r4")
+    stage.answer("r1", replace(shown(*complete(OLD)), more=True))
+    sent = len(stage.sends)
+    stage.sleep(0.9 * rest_s)
+    assert len(stage.sends) == sent, "it rests"
+    stage.sleep(0.2 * rest_s)
+    assert len(stage.sends) > sent
+    assert limit_of(stage) == ROWS_BESIDE
+    stage.answer_all(EMPTY, "r1", "r2", "r4")
+    look(stage)
+    (decided,) = stage.commands
+    assert decided.command == ConfirmCommand(carries=True)
+
+
+def test_what_half_of_the_time_was_not_enough_for_is_shown_at_once() -> None:
+    stage = Stage()
+    stage.reconfigured("r1", "r4", "r5")
+    stage.play(carry(Carry(QUEUE), stage.task, stage))
+    stage.sleep_alone(0.6 * DEADLINE_S)
+    stage.answer_all(EMPTY, "r2", "r4")
+    stage.answer("r1", replace(shown(*complete(OLD)), more=True))
+    stage.sleep(REST_S_MAX)
+    assert limit_of(stage) == stage.limits.page_entries_max
+
+
 def test_what_nothing_is_seen_of_is_decided_as_well() -> None:
     """One replica alone may have accepted something under a term that a quorum of the new members does not know."""
     stage = Stage()
@@ -370,6 +419,7 @@ def test_what_those_alone_have_shown_who_do_not_answer_any_more_is_not_carried()
     stage = Stage()
     stage.reconfigured("r1", "r4", "r5")
     stage.play(carry(Carry(QUEUE), stage.task, stage))
+    stage.answer_all(EMPTY, "r1", "r2", "r4")
     stage.answer("r3", shown(Row(OLD)))
     stage.answer_all(EMPTY, "r1", "r4")
     (asked,) = stage.commands
