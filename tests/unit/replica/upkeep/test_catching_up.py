@@ -262,6 +262,8 @@ class Slow:
         self.to = To(there)
         self.now_s = 0.0
         self.exchange_s = 1.0
+        self.messages_max = 1000
+        """Later ones are not answered."""
         self.rests: list[float] = []
         self._exchange = self.to.exchange
         monkeypatch.setattr(self.to, "exchange", self.exchange)
@@ -275,6 +277,8 @@ class Slow:
     async def exchange(self, replica: str, batch: Batch, timeout_s: float) -> BatchReply | Unanswered:
         """See Transport."""
         self.now_s += self.exchange_s
+        if len(self.to.asked) >= self.messages_max:
+            return Unanswered("no answer")
         return await self._exchange(replica, batch, timeout_s)
 
     async def sleep(self, seconds: float) -> None:
@@ -322,6 +326,31 @@ async def test_of_long_logs_it_fetches_a_few_entries_at_a_time(
     assert max(sizes) <= 2 * 4 - 1
     assert here.lags["r2"].entries == 21
     assert here.lags["r2"].changes == 0
+
+
+async def test_after_it_was_killed_in_the_middle_it_fetches_nothing_again_that_it_holds(
+    members: list[Member], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, there = members
+    monkeypatch.setattr(catching_up, "ENTRIES_MAX", 4)
+    await put(there, "queue/long", *(at(there, number) for number in range(20)))
+    slow = Slow(there, monkeypatch)
+    killed = CatchingUp(here, slow.to, NOBODY)
+    await killed._pass("r2")
+    slow.messages_max = len(slow.to.asked) + 3
+    with pytest.raises(Silent):
+        await killed._pass("r2")
+    held = {t for _, t in await here.run(lambda store: store.arrived("queue/long", 0, store.arrival(), 100))}
+    assert 0 < len(held) < 20
+    to = To(there)
+    again = CatchingUp(here, to, NOBODY)
+    for _ in range(2):
+        await again._pass("r2")
+    fetched = [
+        t for some in to.collects() for each in some if each.object == "queue/long" for t in each.wanted
+    ]
+    assert len(fetched) == 20 - len(held)
+    assert held.isdisjoint(fetched)
 
 
 def timestamps(count: int) -> tuple[Timestamp, ...]:
