@@ -47,8 +47,8 @@ from .document import DEFAULT_NAME, read_document
 from .probe import NoAnswer, Refuses, get
 from .status import ask_all, told_document
 
-DEADLINE_S: Final = 900.0
-RATE: Final = 200
+DEADLINE_S: Final = 3600.0
+RATE: Final = 100
 """Objects a second: what callers do takes hardly longer meanwhile (docs/internals/changing-under-load.md)."""
 _GO_ON: Final = "repeat the command to go on, or take it back with `quorate change --abort`"
 

@@ -38,8 +38,9 @@ from .core.values import LONG, Carry, CompareAndSet, Done, Failed, Operation, Ou
 AGAIN_S: Final = 0.05
 """Between two tries of what did not come to its end."""
 PAUSE_S_MAX: Final = 2.0
-TOGETHER: Final = 16
-"""Objects carried side by side, unless their logs are long: such a log is in memory meanwhile."""
+TOGETHER: Final = 8
+"""Objects carried side by side, unless their logs are long: such a log is in memory meanwhile. Fewer cost more processor time each, and more keep callers
+waiting for longer."""
 
 
 class Look(Struct, frozen=True):

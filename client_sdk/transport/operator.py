@@ -20,7 +20,7 @@ from ...adts.types.catalogue import CONFIGURATION
 from ...api_specs.cluster import ClusterDocument
 from ...api_specs.messages import FOLLOWING, UNTOLD
 from ..errors import RefusedByReplicas
-from ..protocol.core.values import Carry, Failed, Operation, Outcome, Read, Unanswered
+from ..protocol.core.values import Failed, Operation, Outcome, Read, Unanswered
 from ..protocol.reconfiguration import (
     Ask,
     CarryAll,
@@ -86,10 +86,10 @@ class Pace:
         self._apart_s: Final = 0.0 if per_s is None else 1 / per_s
         self._next_s = 0.0
 
-    def wait_s(self, now_s: float) -> float:
-        """How long the next one has to wait, which takes its place."""
+    def wait_s(self, now_s: float, count: int) -> float:
+        """How long the next ones have to wait, which begin together: so many places are theirs."""
         begins_s = max(self._next_s, now_s)
-        self._next_s = begins_s + self._apart_s
+        self._next_s = begins_s + count * self._apart_s
         return begins_s - now_s
 
 
@@ -111,7 +111,7 @@ class Patience:
 
 class Operator:
     """One who changes the configuration, from the front end of `driver`; `token` needs the scopes admin and write. `urls` override those of members;
-    no more than `rate` objects a second are carried."""
+    no more than `rate` objects a second are carried, on average of groups that are carried together."""
 
     def __init__(
         self,
@@ -186,7 +186,8 @@ class Operator:
                 return await self._run(operation)
             case CarryAll(operations=operations):
                 self._patience.went_on()
-                return await asyncio.gather(*map(self._carried, operations))
+                await asyncio.sleep(self._pace.wait_s(time.monotonic(), len(operations)))
+                return await asyncio.gather(*map(self._run, operations))
             case Tell(document=document, to=to):
                 self._driver.reconfigure(document)
                 told = await self._of_each(
@@ -204,10 +205,6 @@ class Operator:
                 self._patience.repeated()
                 await asyncio.sleep(seconds * random.uniform(1, 1.5))
                 return None
-
-    async def _carried(self, operation: Carry) -> Outcome:
-        await asyncio.sleep(self._pace.wait_s(time.monotonic()))
-        return await self._run(operation)
 
     async def _run(self, operation: Operation) -> Outcome:
         return await self._driver.run(operation, self._driver.document.limits.deadline_s_max)
