@@ -513,6 +513,14 @@ PLANTS: Final = (
     in_changes(
         "keys-left-behind", changing.leave_keys_behind, FEW_KEYED, "accepted once", "right course", first=105
     ),
+    in_changes(
+        "keys-left-behind-for-learners",
+        changing.leave_keys_behind_for_learners,
+        FEW_KEYED,
+        "accepted once",
+        "right course",
+        first=105,
+    ),
     in_changes("agreed-as-if-alone", changing.agree_as_if_alone, FEW_KEYED, "accepted once", "right course"),
     in_changes(
         "void-by-both",

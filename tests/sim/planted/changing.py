@@ -11,7 +11,7 @@ from quorate.adts.log import Seen
 from quorate.adts.types.catalogue import CONFIGURATION
 from quorate.api_specs.cluster import ClusterDocument, with_states
 from quorate.client_sdk.protocol import reconfiguration
-from quorate.client_sdk.protocol.configurations import is_over, joint, moved, settled
+from quorate.client_sdk.protocol.configurations import is_over, keeps_quorums, joint, moved, settled
 from quorate.client_sdk.protocol.core.rounds import Gathering
 from quorate.client_sdk.protocol.decisions import proposer
 from quorate.client_sdk.protocol.decisions.proposer import Proposer
@@ -165,6 +165,19 @@ def leave_keys_behind() -> Planting:
     def are_forgotten(*_: object) -> Generator[Any, Any, bool]:
         yield from ()
         return True
+
+    return patched(reconfiguration, _keys_are_forgotten=are_forgotten)
+
+
+def leave_keys_behind_for_learners() -> Planting:
+    """Where no quorum changes, the new configuration begins while keys of before are remembered, on which all members of before may have agreed."""
+    right = reconfiguration._keys_are_forgotten
+
+    def are_forgotten(both: ClusterDocument) -> Generator[Any, Any, bool]:
+        if keeps_quorums(both):
+            yield from ()
+            return True
+        return (yield from right(both))
 
     return patched(reconfiguration, _keys_are_forgotten=are_forgotten)
 
