@@ -11,7 +11,7 @@ from quorate.adts.log import Seen
 from quorate.adts.types.catalogue import CONFIGURATION
 from quorate.api_specs.cluster import ClusterDocument, with_states
 from quorate.client_sdk.protocol import reconfiguration
-from quorate.client_sdk.protocol.configurations import is_over, keeps_quorums, joint, moved, settled
+from quorate.client_sdk.protocol.configurations import is_over, joint, keeps_quorums, moved, settled
 from quorate.client_sdk.protocol.core.rounds import Gathering
 from quorate.client_sdk.protocol.decisions import proposer
 from quorate.client_sdk.protocol.decisions.proposer import Proposer
