@@ -90,6 +90,13 @@ def test_other_votes_or_rules_are_other_quorums(
     assert not keeps_quorums(joint(OLD, checked(replace(OLD, replicas=replicas, choices=choices))))
 
 
+def test_a_change_that_went_elsewhere_keeps_no_quorums() -> None:
+    """Others may stand in for those of its first way."""
+    first = joint(OLD, checked(replace(OLD, replicas=(*OLD.replicas, replace(LEARNER, votes=1)))))
+    assert redirected(first, OLD, {"r4"}).own_votes == OLD.own_votes
+    assert not keeps_quorums(redirected(first, OLD, {"r4"}))
+
+
 def test_one_without_votes_in_a_system_does_not_leave_with_the_same_quorums() -> None:
     """Its name stands in the rule, which has to be another one before it can leave."""
     rule = ChoiceRule("register/*", reads="r1*r4", writes="r1 + r4")
