@@ -365,6 +365,12 @@ def test_a_change_does_not_go_just_anywhere(members: tuple[str, ...], dead: list
         redirected(UNDER_WAY, document(*members), dead)
 
 
+def test_half_of_the_votes_to_come_are_no_majority() -> None:
+    of_four = joint(FIVE, document("r1", "r3", "r4", "r6"), ["r2"])
+    with pytest.raises(BadCluster, match="without r3, r6, 2 of the 4 votes to come are left"):
+        redirected(of_four, document("r1", "r4", "r7"), ["r3", "r6"])
+
+
 def test_a_new_member_comes_to_no_place_of_one_that_was_to_come() -> None:
     r7 = ReplicaInfo("r7", "http://r6:1")
     new = checked(replace(TO_COME, replicas=(*TO_COME.replicas[:-1], r7)))

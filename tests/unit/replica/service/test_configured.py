@@ -206,6 +206,17 @@ async def test_whether_events_are_kept_is_as_the_rules_of_now_have_it(member: Me
     assert member.configured.keeps_events("register/x")
 
 
+async def test_bounds_are_shared_among_the_members_of_now(member: Member) -> None:
+    assert member._bounds.waiting_bytes_max == FIRST.limits.waiting_bytes_max(1)
+    others = tuple(ReplicaInfo(name, f"http://{name}:1") for name in ("r2", "r3", "r4", "r5"))
+    await member.configured.follow(joint(FIRST, replace(FIRST, replicas=(*FIRST.replicas, *others))))
+    assert (
+        member._bounds.waiting_bytes_max
+        == FIRST.limits.waiting_bytes_max(5)
+        < FIRST.limits.waiting_bytes_max(1)
+    )
+
+
 async def test_keys_of_before_are_those_it_held_when_it_went_on_and_holds_still(member: Member) -> None:
     def reserve(key: str, number: int) -> Reserve:
         ballot = make(member.wall_us(), number, "c")
