@@ -92,7 +92,7 @@ def test_what_nobody_would_see_is_spelled_out(tab: Tab, clusters: Clusters) -> N
     assert tab.evaluate(IN_HAND) == [shown]
     assert (
         tab.evaluate("document.querySelector('#leases button').getAttribute('aria-label')")
-        == f"Accept {shown}"
+        == f"Acknowledge {shown}"
     )
     tab.click("#value")
     tab.write(f"a{UNSEEN}b")
