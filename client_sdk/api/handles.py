@@ -121,7 +121,7 @@ class AsyncQueue(_Handle):
         if len(values) > most:
             raise BadInput(f"{len(values)} values at once: at most {most} (batch_items_max) are allowed")
         texts = tuple(checked_value(value, self._limits) for value in values)
-        if sum(map(text_bytes, texts)) * 2 > self._limits.body_bytes_max and len(texts) > 1:
+        if text_bytes("".join(texts)) * 2 > self._limits.body_bytes_max and len(texts) > 1:
             raise BadInput("the values are too long for one message: enqueue fewer at once")
         return texts
 

@@ -134,7 +134,8 @@ def _bytes_of(operation: Operation) -> int:
     """About what its request weighs."""
     match operation:
         case Enqueue():
-            return ENTRY_BYTES + sum(ENTRY_BYTES + text_bytes(value) for value in operation.values)
+            values = operation.values
+            return ENTRY_BYTES * (1 + len(values)) + text_bytes("".join(values))
         case Write(value=str() as value):
             return ENTRY_BYTES + text_bytes(value)
     return ENTRY_BYTES

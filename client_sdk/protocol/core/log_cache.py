@@ -318,7 +318,7 @@ class LogCache:
         if found is None:
             self.taken += ENTRY_BYTES
             self.seen[row.entry.t] = Seen(
-                row.entry, _with(NOBODY, replica), row.complete or row.entry.t == self._complete
+                row.entry, also_held_by(NOBODY, replica), row.complete or row.entry.t == self._complete
             )
             return
         _hold(found, replica)
@@ -362,11 +362,11 @@ def shown_together(name: str, votes: Mapping[str, int], replies: Mapping[str, Re
 
 def _hold(found: Seen, replica: str) -> None:
     if replica not in found.holders:
-        found.holders = _with(found.holders, replica)
+        found.holders = also_held_by(found.holders, replica)
 
 
 @lru_cache(HOLDERS_CACHED)
-def _with(holders: AbstractSet[str], replica: str) -> frozenset[str]:
+def also_held_by(holders: AbstractSet[str], replica: str) -> frozenset[str]:
     """One and the same set for all entries that these replicas hold: a set for each would be a third of what a long queue takes, and
     the garbage collector would look at all of them again and again."""
     return frozenset((*holders, replica))

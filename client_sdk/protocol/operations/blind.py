@@ -19,6 +19,7 @@ from ....api_specs.values import comparable, payload_bytes
 from ....quorums.choices.choice import QuorumChoice
 from ....quorums.systems.tally import Quorum, VoteCount
 from ....timestamps.timestamp import ZERO, Timestamp
+from ..core.log_cache import also_held_by
 from ..core.rounds import Event, Expired, Gathering, Reconfigured, Task
 from ..core.values import AT_ONCE, Done, Failed, Spans, Write
 from ..decisions.idempotency import KEY_REUSED, KEY_TOO_OLD, NO_ROOM_YET, decision_id, digest
@@ -436,10 +437,9 @@ class Blind:
     def _note(self, replica: str, entries: Iterable[Entry], reply: Reply) -> None:
         """Which of the entries the replica stores, and which its fence refused."""
         assert isinstance(reply, Appended)
-        added = {replica}
         for entry, is_stored in zip(entries, reply.stored, strict=True):
             to = self._stored if is_stored else self._fenced
-            to[entry.t] = to.get(entry.t, NOBODY) | added
+            to[entry.t] = also_held_by(to.get(entry.t, NOBODY), replica)
 
     def _is_stuck(self, attempt: Attempt, hedge_s: float) -> bool:
         """See `is_stuck`. One that was recovered need not wait: it has no other way."""

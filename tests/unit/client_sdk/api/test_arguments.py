@@ -36,6 +36,7 @@ class _Nothing:
         ("enqueue_many", ("abc",), {}, "several values, not a str: pass a list"),
         ("enqueue_many", ({"a": 1},), {}, "several values, not a dict"),
         ("enqueue_many", (5,), {}, "several values, not a int"),
+        ("enqueue_many", (["é" * 100_000] * 22,), {}, "too long for one message: enqueue fewer at once"),
         ("release", ("t",), {"delay_s": "1"}, "delay_s is of type str"),
         ("renew", ("t",), {"lease_s": None}, "lease_s is of type NoneType"),
         ("requeue_dead_letters", (5,), {}, "one dead letter in place of several"),

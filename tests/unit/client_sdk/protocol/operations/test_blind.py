@@ -82,6 +82,15 @@ def test_several_values_are_one_append_in_order_and_each_needs_its_quorum() -> N
     assert storing.result == Done(None, "Enq/Ok", frozenset(REPLICAS))
 
 
+def test_entries_at_the_same_replicas_share_one_set_of_them() -> None:
+    """The garbage collector would look at a set for each entry of a batch."""
+    storing = Storing(X, Y)
+    storing.answer_all(Appended(Status(), (True, True)), "r1", "r2")
+    first, second = storing.blind._stored.values()
+    assert first is second
+    assert first == {"r1", "r2"}
+
+
 def test_what_all_replicas_refuse_for_their_fences_is_stamped_anew() -> None:
     storing = Storing()
     before = storing.entry_at("r1")
