@@ -136,6 +136,11 @@ class Progress:
         """Whether nothing of what was looked at is missing here still."""
         return not self._waiting
 
+    @property
+    def has_more_to_ask(self) -> bool:
+        """Whether more is asked for than what the other one tells of: what passes before have found, and is not here."""
+        return bool(self._waiting or self._behind)
+
     def begin(self) -> None:
         """Begin a pass, up to what was the latest change when the pass before ended."""
         if self._is_cut:
@@ -191,7 +196,7 @@ class Progress:
 
     def _again(self, log: Log) -> list[Lack]:
         """What waits still, and the decisions of objects that this pass has not told of."""
-        if not self._waiting and not self._behind:
+        if not self.has_more_to_ask:
             return []
         by_object: dict[str, list[Timestamp]] = {}
         for name, t in self._waiting:

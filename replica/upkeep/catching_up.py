@@ -54,7 +54,9 @@ class CatchingUp(Background):
         self._others: Final = others
         self._front_end: Final = front_end
         self._progress: Final[dict[str, tuple[str, Progress]]] = {}
-        """By other replica: the store that was looked at, and how far."""
+        """By other replica: the store that was looked at, and how far;"""
+        self._kept: Final[dict[str, tuple[str, int] | None]] = {}
+        """and what the store keeps of it."""
 
         self._epochs: Final[dict[str, int]] = {}
         """By other replica: in which configuration the pass under way was begun."""
@@ -92,7 +94,7 @@ class CatchingUp(Background):
     async def _pass(self, other: str) -> None:
         """Look at all changes of the other replica up to those that were the latest a pass ago."""
         self._epochs[other] = self._member.document.number
-        await self._member.run(lambda store: self._resume(store, other))
+        await self._member.run(lambda store: self._resume(store, other), is_quick=True)
         self._progress[other][1].begin()
         while True:
             began_s, before = time.monotonic(), self._busyness()
@@ -100,11 +102,14 @@ class CatchingUp(Background):
             (told,) = await self._ask(other, (asked,))
             if not isinstance(told, Changed):
                 raise Silent
-            lacking = await self._go_on(other, partial(Progress.hear, asked=asked, told=told))
+            is_quick = not (told.objects or self._progress[other][1].has_more_to_ask)
+            lacking = await self._go_on(
+                other, partial(Progress.hear, asked=asked, told=told), is_quick=is_quick
+            )
             await self._fetch(other, lacking)
             self._tell_lag(other)
             if not told.more:
-                await self._member.run(lambda store: self._keep(store, other))
+                await self._keep(other)
                 if self._progress[other][1].is_level:
                     self._lag(other).level_s = time.monotonic()
                 return
@@ -126,7 +131,9 @@ class CatchingUp(Background):
         requests = self._member.requests.requests
         return sum(times for (kind, _), times in requests.items() if kind not in ("Changes", "Scan"))
 
-    async def _go_on(self, other: str, step: Callable[..., list[Lack]]) -> list[Lack]:
+    async def _go_on(
+        self, other: str, step: Callable[..., list[Lack]], *, is_quick: bool = False
+    ) -> list[Lack]:
         """A step of the progress, which reads or writes the store. It works on a copy: its transaction may be undone, and done
         once more, and what is not durable then was not got."""
         there, progress = self._progress[other]
@@ -137,7 +144,7 @@ class CatchingUp(Background):
             copy = progress.copy()
             return copy, step(copy, log=store)
 
-        copy, lacking = await self._member.run(work)
+        copy, lacking = await self._member.run(work, is_quick=is_quick)
         self._progress[other] = there, copy
         return lacking
 
@@ -146,13 +153,16 @@ class CatchingUp(Background):
         known = store.others.witness(other)
         there = "" if known is None else f"{known.store}.{known.born}"
         if other not in self._progress or self._progress[other][0] != there:
-            kept = store.others.progress(other)
+            kept = self._kept[other] = store.others.progress(other)
             self._progress[other] = there, resumed(kept[1] if kept is not None and kept[0] == there else 0)
 
-    def _keep(self, store: Store, other: str) -> None:
+    async def _keep(self, other: str) -> None:
+        """Have the store keep it, where it does not yet: a transaction for each pass would be most of what a replica does that nobody uses."""
         there, progress = self._progress[other]
-        if there and (there, progress.safe_since) != store.others.progress(other):
-            store.others.put_progress(other, there, progress.safe_since)
+        kept = there, progress.safe_since
+        if there and kept != self._kept[other]:
+            await self._member.run(lambda store: store.others.put_progress(other, *kept))
+            self._kept[other] = kept
 
     async def _fetch(self, other: str, lacking: Sequence[Lack]) -> None:
         """Get what is missing, and install it, a little at a time, with rests in between."""

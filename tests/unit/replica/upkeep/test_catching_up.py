@@ -45,7 +45,7 @@ from tests.unit.replica.protocol.test_acceptor import NAME, Replica, ballot, ent
 
 DOCUMENT = ClusterDocument("test", tuple(ReplicaInfo(f"r{n}", f"http://127.0.0.1:{n}") for n in (1, 2)))
 Work = Callable[[Store], Any]
-Run = Callable[[Work], Awaitable[Any]]
+Run = Callable[..., Awaitable[Any]]
 
 
 class To(Exchanging):
@@ -109,18 +109,18 @@ def failing(run: Run, place: int) -> Run:
     """`run`, whose transaction at this place is undone: the disk is full."""
     calls = 0
 
-    async def once(work: Work) -> Any:
+    async def once(work: Work, **how: bool) -> Any:
         nonlocal calls
         calls += 1
         if calls != place:
-            return await run(work)
+            return await run(work, **how)
 
         def fails(store: Store) -> None:
             work(store)
             raise StorageFailed("the database failed: database or disk is full", passing=True)
 
         try:
-            return await run(fails)
+            return await run(fails, **how)
         finally:  # As the janitor does, which writes until it may.
             await run(lambda store: store.others.put_progress("r3", "", 1))
 
@@ -131,18 +131,18 @@ def repeating(run: Run, place: int) -> Run:
     """`run`, whose transaction at this place is undone and done once more, as where other work in it raises."""
     calls = 0
 
-    async def twice(work: Work) -> Any:
+    async def twice(work: Work, **how: bool) -> Any:
         nonlocal calls
         calls += 1
         if calls != place:
-            return await run(work)
+            return await run(work, **how)
 
         def undone(store: Store) -> Any:
             work(store)
             store.rollback()
             return work(store)
 
-        return await run(undone)
+        return await run(undone, **how)
 
     return twice
 
@@ -222,6 +222,32 @@ async def test_it_counts_what_it_brought_and_says_what_it_lacks(
         assert (lag.entries, lag.bytes) == (2, 100_005)
     finally:
         await following.stop()
+
+
+async def test_while_nothing_changes_it_wakes_no_writer(
+    members: list[Member], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, there = members
+    monkeypatch.setattr(catching_up, "PASS_S", 0.01)
+    await here.testify(await there.announcement())
+    latest = await there.run(lambda store: store.arrival())
+    to, quick, run = To(there), list[bool](), here.run
+
+    async def noted(work: Work, *, is_quick: bool = False) -> Any:
+        quick.append(is_quick)
+        return await run(work, is_quick=is_quick)
+
+    following = CatchingUp(here, to, NOBODY)
+    following.start()
+    try:
+        await until(lambda: (following._kept.get("r2") or ("", 0))[1] == latest)
+        monkeypatch.setattr(here, "run", noted)
+        asked = len(to.asked)
+        await until(lambda: len(to.asked) > asked + 3)
+    finally:
+        await following.stop()
+    assert len(quick) > 3
+    assert all(quick)
 
 
 async def test_after_a_restart_it_asks_for_what_came_since_alone(
@@ -488,11 +514,11 @@ async def test_an_answer_that_grew_old_while_it_waited_for_the_store_is_asked_fo
     await following._pass("r2")  # It hears what there is to look at.
     run, passed_s = here.run, 0.0
 
-    async def stopped_once(work: Work) -> Any:
+    async def stopped_once(work: Work, **how: bool) -> Any:
         nonlocal passed_s
         if to.collects() and not passed_s:
             passed_s = DOCUMENT.limits.deadline_s_max + 1
-        return await run(work)
+        return await run(work, **how)
 
     monkeypatch.setattr(here, "run", stopped_once)
     monkeypatch.setattr(here, "now", lambda: Now(passed_s, round(passed_s * 1e6)))
@@ -753,8 +779,8 @@ async def test_a_pass_at_a_replica_that_leaves_in_the_middle_of_it_ends(
         await following._pass("r2")
     keep = following._keep
 
-    def leaves(store: Store, other: str) -> None:
-        keep(store, other)
+    async def leaves(other: str) -> None:
+        await keep(other)
         del here.lags[other]
 
     monkeypatch.setattr(following, "_keep", leaves)
