@@ -99,6 +99,7 @@ class StoredPart:
         stamp = machine.stamp_for(self._cache)
         self._entry: Final = Entry(stamp, stamp, value)
         self._request: Final = Append(operation.object, (self._entry,), "first")
+        self.placeholder: Final = Append(operation.object, ())
         self._stored: Final[set[str]] = set()
         self._fenced: Final[set[str]] = set()
 
@@ -156,7 +157,8 @@ class StoredPart:
         if is_at_large:
             return Alone(self._again)
         self._cache.is_full = self._cache.is_full or self._cache.after == self._after
-        return Alone(lambda task: own_calls.invoke(operation, task, self._machine))  # Nobody stores it.
+        # Nobody stores it, nor will: the round sends no more what has ended.
+        return Alone(lambda task: own_calls.invoke(operation, task, self._machine))
 
     def _blind(self, task: Task) -> Blind:
         operation = self.operation
@@ -205,6 +207,7 @@ class ReadPart:
         self._needed: Final = self._choice.initial_of(observe.word_of(operation))
         self._cache: Final = machine.cache_of(operation.object)
         self._lives: Final = self._cache.lives
+        self.placeholder: Final = Collect(operation.object, known=self._cache.ballot)
         self._whole: Final[set[str]] = set()
         """Replicas that have shown their whole log."""
         self._is_cut_off = False

@@ -34,6 +34,10 @@ class Part(Protocol):
     def refusals(self) -> Mapping[str, Refused]:
         """The replicas that refused its request, though perhaps none of the others', and why."""
 
+    @property
+    def placeholder(self) -> Request:
+        """What goes in its place once it has ended: it stores nothing."""
+
     def request_to(self, replica: str, *, is_repeat: bool) -> Request:
         """What to ask the replica."""
 
@@ -121,10 +125,16 @@ class SideBySide:
         return open_ones
 
     def _requests_to(self, replica: str) -> tuple[Request, ...]:
-        """The same parts each time, so that any answer fits, a late one, too."""
+        """The same places each time, so that any answer fits, a late one, too. What has ended is not sent again: where no replica had it, it failed for
+        certain, or begins anew."""
         is_repeat = replica in self._asked
         self._asked.add(replica)
-        return tuple([part.request_to(replica, is_repeat=is_repeat) for part in self._parts])
+        return tuple(
+            [
+                part.request_to(replica, is_repeat=is_repeat) if place in self._open else part.placeholder
+                for place, part in enumerate(self._parts)
+            ]
+        )
 
     def _end_some(self, round_: Gathering) -> None:
         now_s = self._task.now.mono_s

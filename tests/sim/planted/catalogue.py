@@ -588,6 +588,7 @@ PLANTS: Final = (
         own.begin_anew_though_it_may_be_stored,
         own.call_for_which_some_have_no_room,
     ),
+    by_hand("ended-and-sent-again", own.send_again_what_has_ended, own.call_given_up_beside_a_write),
     in_own("stored-calls-unnoted", own.leave_no_word_of_stored_calls, 60, first=20),
     # Catching up.
     Plant("unmarked-installed", catching.install_unmarked, HISTORY, 250, CATCHING_UP_ROUGHLY, first=95),

@@ -6,22 +6,22 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from quorate.adts.log import Seen
+from quorate.adts.log import Seen, Value
 from quorate.adts.plain_class import BadClass, PlainClass, call_in
 from quorate.adts.specification import Kind, Response
 from quorate.adts.types import queue
 from quorate.api_specs.cluster import ClockSettings
 from quorate.api_specs.limits import Limits
-from quorate.api_specs.messages import Append
+from quorate.api_specs.messages import Append, Request
 from quorate.client_sdk.protocol.core.log_cache import LogCache
 from quorate.client_sdk.protocol.core.rounds import Event, Task
-from quorate.client_sdk.protocol.core.values import Done, Invoke
+from quorate.client_sdk.protocol.core.values import CompareAndSet, Done, Invoke, Write
 from quorate.client_sdk.protocol.decisions import own_transitions, transitions
 from quorate.client_sdk.protocol.decisions.summary_builder import SummaryBuilder
 from quorate.client_sdk.protocol.operations import observe, own_calls
 from quorate.client_sdk.protocol.operations.cell_parts import StoredPart
 from quorate.client_sdk.protocol.operations.context import Machine
-from quorate.client_sdk.protocol.operations.shared_round import Alone
+from quorate.client_sdk.protocol.operations.shared_round import Alone, SideBySide
 from quorate.gc import collection
 from quorate.replica.protocol import room
 from quorate.simulation.judging.own import Law, check_own
@@ -181,6 +181,17 @@ def begin_anew_though_it_may_be_stored() -> Planting:
     return patched(StoredPart, _make_room=make_room)
 
 
+def send_again_what_has_ended() -> Planting:
+    """A round sends the call that begins anew elsewhere again, with the others that go on: one that had not heard of it stores it."""
+
+    def requests_to(self: SideBySide, replica: str) -> tuple[Request, ...]:
+        is_repeat = replica in self._asked
+        self._asked.add(replica)
+        return tuple([part.request_to(replica, is_repeat=is_repeat) for part in self._parts])
+
+    return patched(SideBySide, _requests_to=requests_to)
+
+
 FEW: Final = Limits(value_bytes_max=6000)
 """A state of 3,000 bytes at most for which calls are stored, and 1,000 bytes of calls that wait at each replica."""
 
@@ -225,3 +236,35 @@ def call_for_which_some_have_no_room() -> None:
     hand.ask("f3", Invoke("own/x", TRAIL, TRAIL.call("look")))
     for name, calls in hand.history.calls.items():
         check_own(name, Law(lambda: TRAIL), calls, is_exact=True)
+
+
+def call_given_up_beside_a_write() -> None:
+    """r1 and r2 are full of f1's calls, and another front end has fenced y at r1. f2 stores add(last) and writes y in one turn, when r3 is in another
+    configuration. The call begins anew, and is stored at r1 and r2. Then r3, which knows of no call, hears what the write's round sends again."""
+    hand = Played(types={"own": CODE}, limits=FEW, clock=ClockSettings(front_end_error_s=0.0))
+    for front in ("f1", "f2"):
+        hand.ask(front, Invoke("own/x", TRAIL, TRAIL.call("look")))
+    for number in range(4):
+        hand.start("f1", add(f"{number}" + "x" * 100), f"add {number}")
+        hand.carry("f1", "r1", "r2")
+        hand.drop("f1")
+    hand.vanish("f1")
+    hand.wall_errors_us["f0"] = 10_000
+    hand.start("f0", CompareAndSet("register/y", None, Value("0")), "fencing", is_noted=False)
+    hand.reach("f0", "r1")
+    hand.vanish("f0")
+    hand.start_together("f2", {"last": add("last" + "x" * 100), "write": Write("register/y", Value("1"))})
+    hand.carry("f2", "r1", "r2")
+    hand.fail("f2", definite=True, epoch=1)
+    hand.go_until(Append, "f2", "r1", "r2")
+    hand.carry_only(Append, "f2", "r1", "r2")
+    hand.drop("f2")
+    hand.wake("f2")
+    hand.carry("f2", "r3")
+    hand.drop("f2")
+    hand.start("f3", Invoke("own/x", TRAIL, TRAIL.call("look")), "look")
+    hand.finish("look", "f3", "r2", "r3")
+    hand.settle()
+    for name, calls in hand.history.calls.items():
+        if name == "own/x":
+            check_own(name, Law(lambda: TRAIL), calls, is_exact=True)

@@ -107,12 +107,14 @@ class Hand:
         del self._names[place]
         self._obey(front, self._fronts[front].cancel(place[1], self._now(front)))
 
-    def fail(self, front: str, *, definite: bool) -> None:
-        """What the front end has sent so far gets no answer; `definite`: no connection could be made."""
-        gone = [each for each in self.packets if each.front == front]
+    def fail(self, front: str, *replicas: str, definite: bool, epoch: int | None = None) -> None:
+        """What the front end has sent so far, to these replicas or to all, gets no answer; `definite`: no connection could be made, or (`epoch`) the
+        replica is in that configuration, another one."""
+        chosen = replicas or self.replicas
+        gone = [each for each in self.packets if each.front == front and each.send.replica in chosen]
         self.packets = [each for each in self.packets if each not in gone]
         for packet in gone:
-            answer = Unanswered(f"{packet.send.replica}: no connection", definite=definite)
+            answer = Unanswered(f"{packet.send.replica}: no connection", definite=definite, epoch=epoch)
             tokens = [packet.send.token for _ in packet.send.requests]
             now = self._now(front)
             effects = self._fronts[front].deliver(packet.send.replica, tokens, answer, packet.sent, now)

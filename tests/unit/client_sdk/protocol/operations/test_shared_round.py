@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pytest
 from msgspec.structs import replace
 
-from quorate.api_specs.messages import Collect, Collected, Refused, Reply, Request, Status
+from quorate.api_specs.messages import Append, Collect, Collected, Refused, Reply, Request, Status
 from quorate.client_sdk.protocol.core.answer_times import RESEND_S_FIRST
 from quorate.client_sdk.protocol.core.rounds import Expired, Task
 from quorate.client_sdk.protocol.core.values import Done, Failed, Operation, Outcome, Read, Unanswered
@@ -41,6 +41,11 @@ class NotingPart:
     def refusals(self) -> Mapping[str, Refused]:
         """See Part."""
         return self.refused
+
+    @property
+    def placeholder(self) -> Request:
+        """See Part."""
+        return Append(self.operation.object, ())
 
     def request_to(self, replica: str, *, is_repeat: bool) -> Request:
         """See Part."""
@@ -158,14 +163,18 @@ def test_who_is_dropped_ends_no_more_and_the_last_one_says_so(first: NotingPart,
     assert not sharing.round.drop(2)
 
 
-def test_a_repeat_is_of_the_same_parts_be_they_ended_so_that_a_late_answer_fits(first: NotingPart) -> None:
+def test_a_repeat_has_the_same_places_so_that_a_late_answer_fits_and_nothing_of_what_has_ended(
+    first: NotingPart,
+) -> None:
     patient = NotingPart("register/b", 2, is_patient=True)
     sharing = Sharing((first, [1]), (patient, [2]))
     sharing.answer("r1", OK, OK)
     assert sharing.ended.keys() == {1}
     sharing.sleep(RESEND_S_FIRST)
-    assert first.repeats == patient.repeats == ["r2", "r3"]
-    assert [len(send.requests) for send in sharing.sends[3:]] == [2, 2]
+    assert (first.repeats, patient.repeats) == ([], ["r2", "r3"])
+    assert [send.requests for send in sharing.sends[3:]] == [
+        (Append("register/a", ()), Collect("register/b"))
+    ] * 2
     sharing.answer("r3", OK, OK)
     assert sharing.ended.keys() == {1, 2}
 
