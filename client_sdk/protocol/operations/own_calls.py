@@ -244,7 +244,7 @@ def _store(
         if is_to_run_log(operation, text, machine):
             yield from run_log(operation, task, machine)
         return replace(outcome, result=done.result)
-    is_decided = outcome.definite and outcome.reason == FULL and stored_text(operation, machine) is None
+    is_decided = outcome.reason == FULL and stored_text(operation, machine) is None
     return None if is_decided else outcome
 
 

@@ -3,15 +3,18 @@
 import pytest
 from msgspec.structs import replace
 
-from quorate.adts.log import Value
+from quorate.adts.log import Summary, Value
+from quorate.adts.plain_class import PlainClass
 from quorate.api_specs.cluster import ChoiceRule, ClockSettings
 from quorate.api_specs.limits import Limits
-from quorate.api_specs.messages import Appended, Row, Status
-from quorate.client_sdk.protocol.core.values import Done, Failed, Operation, Peek, Read, Write
+from quorate.api_specs.messages import Append, Appended, Collect, Refused, Row, Status
+from quorate.client_sdk.protocol.core.rounds import Expired
+from quorate.client_sdk.protocol.core.values import Done, Failed, Invoke, Operation, Peek, Read, Write
 from quorate.client_sdk.protocol.front_end import FrontEnd
 from quorate.client_sdk.protocol.operations.cell_parts import READS_TOGETHER_MAX, part_of, sorted_out
 from quorate.client_sdk.protocol.operations.shared_round import Alone
-from tests.unit.client_sdk.protocol.stage import DEADLINE_S, Stage, entry, shown
+from tests.support.own_types import Basket
+from tests.unit.client_sdk.protocol.stage import DEADLINE_S, Stage, ballot, entry, shown
 from tests.unit.client_sdk.scripted import document_of
 
 
@@ -33,6 +36,62 @@ def test_the_time_of_a_write_is_not_waited_for_beyond_the_deadline(error_s: floa
     assert isinstance(stage.result, outcome)
     if isinstance(stage.result, Failed):
         assert (stage.result.reason, stage.result.answered) == ("unknown", frozenset({"r1", "r2"}))
+
+
+@pytest.mark.parametrize("is_at_large", [True, False])
+def test_a_stamp_that_replicas_found_far_behind_is_given_anew_only_where_nobody_may_have_it(
+    *, is_at_large: bool
+) -> None:
+    stage = Stage()
+    part = part_of(Write("register/x", Value("1")), stage)
+    assert part is not None
+    for replica in ("r1", "r2"):
+        part.take(replica, Refused("clock-behind", "one of the two is wrong"))
+    stage.sleep_alone(stage.document.clock.offset_max_s)
+    expired = Expired("r1, r2 (one of the two is wrong)", is_refused=True, is_by_clock=True)
+    end = part.failed(expired, is_at_large=is_at_large)
+    assert stage.counted["begun again since clocks were wrong"] == (not is_at_large)
+    if is_at_large:
+        assert end == Failed("unknown", expired.detail, definite=False)
+        return
+    assert isinstance(end, Alone)
+    stage.play(end.steps(stage.task))
+    sent = stage.open_to("r3")
+    assert isinstance(sent, Append)
+    first = part.request_to("r3", is_repeat=False)
+    assert isinstance(first, Append)
+    assert sent.entries[0].t > first.entries[0].t
+
+
+@pytest.mark.parametrize("is_at_large", [True, False])
+def test_a_call_without_room_begins_anew_only_where_nobody_may_store_it(*, is_at_large: bool) -> None:
+    """Else it is sent again as it is, under the same timestamp."""
+    stage, basket = Stage(), PlainClass(Basket)
+    call = Invoke("queue/q", basket, basket.call("add", "a"))
+    stage.cache_of("queue/q").absorb("r1", "i", Collect("queue/q"), shown())
+    part = part_of(call, stage)
+    assert part is not None
+    for replica in ("r1", "r2"):
+        part.take(replica, Refused("log-full", "no room"))
+    end = part.end(stage.task.now.mono_s, is_hedged=True, is_at_large=is_at_large)
+    assert isinstance(end, Alone)
+    stage.play(end.steps(stage.task))
+    if is_at_large:
+        assert stage.open_to("r3") == part.request_to("r3", is_repeat=True)
+    else:
+        assert isinstance(stage.open_to("r3"), Collect), "those that wait are to run first"
+
+
+def test_what_has_ended_stores_nothing_and_brings_nothing_back() -> None:
+    stage = Stage()
+    stage.cache_of("register/x").absorb(
+        "r1", "i", Collect("register/x"), shown(decided=ballot(-1), summary=Summary(value=Value("1")))
+    )
+    write, read = (part_of(each, stage) for each in (Write("register/x", Value("1")), Read("register/x")))
+    assert write is not None
+    assert read is not None
+    assert write.placeholder == Append("register/x", ())
+    assert read.placeholder == Collect("register/x", known=ballot(-1))
 
 
 def numbers(begun: list[Operation]) -> tuple[list[int], list[list[list[int]]]]:

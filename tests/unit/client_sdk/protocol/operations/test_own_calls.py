@@ -5,13 +5,13 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from quorate.adts.log import Value
+from quorate.adts.log import Summary, Value
 from quorate.adts.plain_class import Json, PlainClass
 from quorate.adts.specification import Response
 from quorate.adts.types.catalogue import kept_type
 from quorate.api_specs.cluster import ClockSettings, ClusterDocument
 from quorate.api_specs.limits import STATE_BYTES_MAX, Limits
-from quorate.api_specs.messages import Accept, Append, Collect
+from quorate.api_specs.messages import Accept, Append, Appended, Collect, Refused, Status
 from quorate.client_sdk.protocol.core.rounds import Resolved, Task
 from quorate.client_sdk.protocol.core.values import Done, Failed, Invoke, Operation, Repair, Write
 from quorate.client_sdk.protocol.decisions import own_transitions
@@ -22,7 +22,7 @@ from quorate.client_sdk.protocol.operations.own_calls import LOOK_BYTES_MAX, STO
 from quorate.quorums.choices.choice import QuorumChoice
 from tests.sim.schedules.hand import EXACT, Hand
 from tests.support.own_types import Basket, Cart
-from tests.unit.client_sdk.protocol.stage import REPLICAS, Stage
+from tests.unit.client_sdk.protocol.stage import REPLICAS, Stage, ballot, shown
 
 
 class Notes:
@@ -516,6 +516,21 @@ def test_who_has_stored_a_call_does_not_begin_again_where_the_configuration_chan
     stage.reconfigure("r1", "r4", "r5")
     assert stage.is_over
     assert stage.result is None
+
+
+def test_a_call_that_may_be_stored_is_not_decided_though_the_state_is_found_to_be_large() -> None:
+    """It would run twice, or its caller be told for certain that it did not."""
+    stage = Stage()
+    stage.play(own_calls.invoke(replace(put("a"), object="queue/q"), stage.task, stage))
+    stage.answer("r1", shown())
+    assert isinstance(stage.open_to("r1"), Append)
+    large = Summary(value=Value("x" * STATE_BYTES_MAX))
+    stage.cache_of("queue/q").absorb("r2", "i", Collect("queue/q"), shown(decided=ballot(-1), summary=large))
+    stage.answer("r1", Appended(Status(), (True,)))
+    stage.answer_all(Refused("too-old", "this store was made from others"), "r2", "r3")
+    assert not stage.commands
+    assert isinstance(stage.result, Failed)
+    assert (stage.result.reason, stage.result.definite) == ("unknown", False)
 
 
 FEW = Limits(value_bytes_max=6000)
