@@ -6,7 +6,7 @@ import pytest
 
 from quorate.adts.log import NOTHING, Entry, Value
 from quorate.api_specs.limits import Capacity
-from quorate.api_specs.messages import Append, Appended, Commit, Committed, Refused, Reply, Request
+from quorate.api_specs.messages import Append, Appended, Commit, Committed, Refused, Reply, Request, Status
 from quorate.replica.protocol.refusals import Bounds
 from quorate.replica.protocol.room import handle_within
 from quorate.simulation.memory.store import MemoryStore
@@ -55,6 +55,12 @@ def test_a_full_replica_refuses_what_is_new_and_does_all_else(full: Small) -> No
     assert isinstance(refused, Refused)
     assert refused.reason == "too-many-objects"
     assert isinstance(full.ask(Commit(HERE, complete=(T,))), Committed)
+
+
+def test_an_append_of_nothing_has_its_answer_and_leaves_no_trace(full: Small) -> None:
+    """It stands in a round for what has ended there."""
+    assert full.ask(Append(OTHER, ())) == Appended(Status(), ())
+    assert full.store.state(OTHER) is None
 
 
 def test_a_full_replica_takes_in_by_its_floor_what_came_to_nothing_long_ago(full: Small) -> None:
