@@ -236,7 +236,7 @@ def move_member(
         check_there(now, id, url)
         say(f"{id} moves from {now.urls[id]} to {url}.")
     if not dry_run:
-        document = drive(now, lambda at: move(at, {id: url}), Manner(dry_run, deadline_s, RATE, as_json))
+        document = drive(now, lambda _: move(now, {id: url}), Manner(dry_run, deadline_s, RATE, as_json))
         text = f"Configuration {document.number} is in force: {id} is at {url}."
     answer(as_json, {"epoch": document.number, "hash": document.hash}, text)
 

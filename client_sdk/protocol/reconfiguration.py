@@ -171,16 +171,28 @@ def change(
 
 def move(at: ClusterDocument, places: Mapping[str, str]) -> Generator[Todo, Any, ClusterDocument]:
     """Have these members be found at these URLs from now on; in the middle of a change, too, which goes on afterwards as before. Returns what is in force
-    then. Raises BadCluster where one is no member any more, or the URL is another one's."""
-    chosen = yield from _latest(at)
+    then. Raises BadCluster where one is no member any more, or was moved elsewhere since `at`, where it was seen, or the URL is another one's."""
+    seen, chosen = _placed_in(at), (yield from _latest(at))
     while left := {name: url for name, url in places.items() if chosen.document.urls.get(name) != url}:
         if gone := [name for name in left if name not in chosen.document.votes]:
             raise BadCluster(
                 f"{', '.join(gone)} is no member: the members are {', '.join(chosen.document.votes)}"
             )
+        placed = _placed_in(chosen.document)
+        if elsewhere := [name for name in left if placed[name] > seen.get(name, 0)]:
+            name = elsewhere[0]
+            raise BadCluster(
+                f"{name} was moved to {chosen.document.urls[name]} meanwhile: see where it is, and repeat if it is to move again"
+            )
         _, chosen = yield from _choose(chosen, moved(chosen.document, left))
     yield Tell(chosen.document)
     return chosen.document
+
+
+def _placed_in(document: ClusterDocument) -> dict[str, int]:
+    """In which configuration each member was given its URL, of both sides."""
+    sides = (document,) if document.former is None else (document.former, document)
+    return {each.id: each.placed_in for side in sides for each in side.replicas}
 
 
 def in_place(wanted: Wanted) -> Wanted:

@@ -170,9 +170,10 @@ class Janitor(Background):
 
         Where replicas have no room, one collects all of them: of several that fill what room is left at the same time, each would find it at other replicas,
         and none at all of them."""
-        turn, what = int(self._turns()), "" if self._is_short_of_room else name
-        votes = self._member.document.votes
-        ranked = max(votes, key=lambda replica: zlib.crc32(f"{replica} {what} {turn}".encode()))
+        turn, members = int(self._turns()), sorted(self._member.document.votes)
+        if self._is_short_of_room:
+            return members[turn % len(members)] == self._member.id
+        ranked = max(members, key=lambda replica: zlib.crc32(f"{replica} {name} {turn}".encode()))
         return ranked == self._member.id
 
 

@@ -681,6 +681,15 @@ def test_a_member_moves_in_the_middle_of_a_change_which_is_left_to_others() -> N
     assert operator.result == after
 
 
+def test_one_that_was_moved_elsewhere_since_it_was_seen_stays_there() -> None:
+    """By another operator: where it was seen by this one, nobody may be any more."""
+    operator = Change(steps=move(OLD, ELSEWHERE))
+    later = moved(moved(OLD, ELSEWHERE), {"r3": "http://later:3"})
+    operator.read(later)
+    with pytest.raises(BadCluster, match="r3 was moved to http://later:3 meanwhile"):
+        operator.answer({"r3": later.number})
+
+
 def test_one_that_has_left_does_not_move() -> None:
     operator = Change(steps=move(OLD, ELSEWHERE))
     operator.read(AFTER)
