@@ -2,9 +2,10 @@
 
 Every reply carries the replica's clock. It was read between sending and receiving, so the replica's clock minus ours
 (the monotonic one, which never steps) is at least (theirs - received), and at most (theirs - sent) and what it has gained
-since: Cristian's method (1989). The operator vouches only for the replicas' own error against true time. Where a replica's clock is wrong by more than that, the bounds that most replicas
-agree on are taken (Marzullo 1984): one wrong clock must not carry all front ends away. A replica that is away counts as it was seen last, unless all that
-answer contradict that: by so much that they would refuse whatever was stamped by it, and for so long that they are all that there is to go by.
+since: Cristian's method (1989). The operator vouches only for the replicas' own error against true time. Where a replica's clock is wrong by more than that,
+the bounds that most replicas agree on are taken (Marzullo 1984): one wrong clock must not carry all front ends away. A replica that is away counts as it was
+seen last. It is left out only for as long as all that answer agree, and would refuse what is stamped by what most showed: one that comes back and contradicts
+them brings the others' readings back as well.
 """
 
 from collections.abc import Collection, Sequence
@@ -19,7 +20,7 @@ SETTLE_S: Final = 0.5
 """So long after the first reply, what was measured must do, though no majority of the replicas agrees on it."""
 
 AWAY_S: Final = 10.0
-"""So long a replica gave no answer while others did, before what it showed is given up, if they contradict it."""
+"""So long a replica gave no answer while others did, before it is away: what it showed may be left out."""
 
 
 class _Span(NamedTuple):
@@ -36,8 +37,7 @@ class _Span(NamedTuple):
         return self.least_ns - drift_ns, self.most_ns + drift_ns
 
 
-_NOTHING: Final = (1 << 200, -1 << 200)
-"""The span of a replica that never answered: no time at all."""
+_NOBODY: Final = frozenset[str]()
 
 
 class ClockBound:
@@ -65,13 +65,13 @@ class ClockBound:
         self._spans: dict[str, _Span] = {}
         self._silent_s: dict[str, float] = {}
         """Since when replicas have given no answer, though others did."""
-        self._given_up: set[str] = set()
-        """Those of them whose spans are no longer gone by."""
+        self._left_out = _NOBODY
+        """Those that are away and do not count at present. Their spans are kept."""
 
     @property
     def is_agreed(self) -> bool:
-        """Whether the bound is declared, or most replicas agree on it, of those that are not given up."""
-        return self._declared_us is not None or 2 * self._agreeing > self._replicas - len(self._given_up)
+        """Whether the bound is declared, or most replicas agree on it, of those that are not left out."""
+        return self._declared_us is not None or 2 * self._agreeing > self._replicas - len(self._left_out)
 
     def is_settled(self, now: Now) -> bool:
         """Whether the bound may be gone by: declared, or such that one wrong clock cannot have made it, as soon as most
@@ -83,7 +83,7 @@ class ClockBound:
         self._replicas = len(replicas)
         self._spans = {name: span for name, span in self._spans.items() if name in replicas}
         self._silent_s = {name: since_s for name, since_s in self._silent_s.items() if name in replicas}
-        self._given_up.intersection_update(replicas)
+        self._left_out = self._left_out.intersection(replicas)
 
     def miss(self, replica: str, now: Now) -> None:
         """A replica was asked, and gave no answer that shows its clock."""
@@ -106,31 +106,36 @@ class ClockBound:
             if max(kept_least, least) <= min(kept_most, most) + 2 * self._replica_error_ns:
                 least, most = max(kept_least, least), min(kept_most, most)
         self._spans[replica] = _Span(least, most, at_ns)
-        if self._silent_s:
-            self._look_who_is_away(replica, received.mono_s)
-        least, most, self._agreeing = _most_agree_on(
-            [span.at(at_ns) for span in self._spans.values()], 2 * self._replica_error_ns
-        )
-        self._agreed = _Span(least, most, at_ns)
+        self._agreed = _Span(*self._go_by(replica, received.mono_s), at_ns)
         self.is_known = True
 
-    def _look_who_is_away(self, replica: str, now_s: float) -> None:
-        """That one has just answered. Give up what others showed who are away, where it is of no use."""
-        if self._spans.keys() <= self._silent_s.keys():  # Nobody did: it may have been our own network.
+    def _go_by(self, replica: str, now_s: float) -> tuple[int, int]:
+        """That one has just answered. What most showed; what those showed alone that answer, where these agree, and would refuse what is stamped by the
+        former: nothing new could be stored by it."""
+        now_ns, slack_ns = _ns(now_s), 2 * self._replica_error_ns
+        least, most, self._agreeing = _most_agree_on(
+            [span.at(now_ns) for span in self._spans.values()], slack_ns
+        )
+        self._left_out = _NOBODY
+        if not self._silent_s or not (away := self._away_beside(replica, now_s)):
+            return least, most
+        here = [span.at(now_ns) for name, span in self._spans.items() if name not in away]
+        here_least, here_most, agreeing = _most_agree_on(here, slack_ns)
+        if agreeing < len(here):
+            return least, most
+        # Stamps are at the upper bound.
+        if here_least - self._refused_ns <= most <= here_most + self._refused_ns:
+            self._left_out = away - self._spans.keys()
+            return least, most
+        self._left_out, self._agreeing = away, agreeing
+        return here_least, here_most
+
+    def _away_beside(self, replica: str, now_s: float) -> frozenset[str]:
+        """Note that this one has answered. Which others are away."""
+        if self._spans.keys() <= self._silent_s.keys():  # Nobody answered: it may have been our own network.
             self._silent_s = dict.fromkeys(self._silent_s, now_s)
         self._silent_s.pop(replica, None)
-        self._given_up.discard(replica)
-        now_ns = _ns(now_s)
-        here = [span.at(now_ns) for name, span in self._spans.items() if name not in self._silent_s]
-        least, most, agreeing = _most_agree_on(here, 2 * self._replica_error_ns)
-        if agreeing < len(here):
-            return
-        for name, since_s in self._silent_s.items():
-            low, high = self._spans[name].at(now_ns) if name in self._spans else _NOTHING
-            is_useless = low > most + self._refused_ns or high < least - self._refused_ns
-            if is_useless and now_s >= since_s + AWAY_S:
-                self._spans.pop(name, None)
-                self._given_up.add(name)
+        return frozenset(name for name, since_s in self._silent_s.items() if now_s >= since_s + AWAY_S)
 
     def upper_us(self, now: Now) -> int:
         """True time is not after this, once it `is_known`."""

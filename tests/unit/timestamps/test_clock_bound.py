@@ -166,11 +166,11 @@ def test_of_other_replicas_most_must_agree_and_what_those_of_before_showed_count
 AHEAD_US = 60_000_000
 
 
-def all_ahead(replicas: int = 3) -> ClockBound:
-    """All clocks were a minute ahead when they were seen, at the moment 0."""
+def all_ahead(replicas: int = 3, ahead_us: int = AHEAD_US) -> ClockBound:
+    """All clocks were a minute ahead when they were seen, at the moment 0; or so far."""
     bound = ClockBound(offset_max_s=2.0, replica_error_s=0.0, front_end_error_s=None, replicas=replicas)
     for number in range(1, replicas + 1):
-        bound.measure(f"r{number}", START_US + AHEAD_US, now(0), now(0))
+        bound.measure(f"r{number}", START_US + ahead_us, now(0), now(0))
     return bound
 
 
@@ -184,16 +184,47 @@ def see(bound: ClockBound, at_s: float, off_s: float = 0.0, silent: str = "r2 r3
     return (bound.upper_us(here) - START_US) / 1e6 - at_s
 
 
-def test_what_replicas_showed_that_are_away_is_given_up_once_all_that_answer_would_refuse_it() -> None:
-    bound = all_ahead()
-    assert see(bound, 1.0) > 59.0, "most of the replicas said so"
-    assert see(bound, AWAY_S + 0.9) > 59.0
+@pytest.mark.parametrize("ahead_us", [AHEAD_US, -AHEAD_US])
+def test_what_replicas_showed_that_are_away_is_left_out_once_all_that_answer_would_refuse_it(
+    ahead_us: int,
+) -> None:
+    bound, off_s = all_ahead(ahead_us=ahead_us), pytest.approx(ahead_us / 1e6, abs=0.1)
+    assert see(bound, 1.0) == off_s, "most of the replicas said so"
+    assert see(bound, AWAY_S + 0.9) == off_s
     assert bound.is_agreed
     assert abs(see(bound, AWAY_S + 1.0)) < 0.1
     assert bound.is_agreed, "there is nobody else to go by"
-    assert see(bound, 20.0, 60.0, silent="", well="r2") < 61.0, "it counts as it is seen now"
-    assert not bound.is_agreed, "two that contradict each other"
+    see(bound, 19.0, ahead_us / 2e6, well="r2", silent="r3")
+    assert not bound.is_agreed, "three that contradict each other"
+    assert see(bound, 20.0, ahead_us / 1e6, well="r2", silent="r3") == off_s, (
+        "most of the replicas say so again"
+    )
+    assert bound.is_agreed
     assert abs(see(bound, 21.0, silent="", well="r1 r3")) < 0.1
+
+
+@pytest.mark.parametrize("wrong_s", [60.0, -60.0])
+def test_what_they_showed_counts_again_when_one_comes_back_that_contradicts_the_one_that_was_left(
+    wrong_s: float,
+) -> None:
+    """One clock of three is wrong, and was alone for a while. The third stays away."""
+    bound = ClockBound(offset_max_s=2.0, replica_error_s=0.0, front_end_error_s=None, replicas=3)
+    see(bound, 0.0, silent="", well="r2 r3")
+    for second in range(13):
+        see(bound, 1.0 + second, wrong_s)
+    assert see(bound, 14.0, wrong_s) == pytest.approx(wrong_s, abs=0.1)
+    for second in range(2):
+        assert abs(see(bound, 15.0 + 30 * second, silent="", well="r2")) < 0.1
+        assert bound.is_agreed
+        assert abs(see(bound, 16.0 + 30 * second, wrong_s, silent="r3")) < 0.1
+
+
+def test_what_they_showed_stays_left_out_however_far_their_clocks_may_have_drifted_since() -> None:
+    """After 83 hours those may agree with the one that answers."""
+    bound = all_ahead()
+    see(bound, 1.0)
+    for hour in range(1, 100):
+        assert abs(see(bound, hour * 3600.0)) < 0.1, hour
 
 
 def test_what_they_showed_stays_while_those_that_answer_would_take_what_is_stamped_by_it() -> None:
@@ -243,6 +274,8 @@ def test_members_that_left_are_not_missed() -> None:
     bound = all_ahead()
     see(bound, 1.0)
     see(bound, 1.0 + AWAY_S)
+    assert bound.is_agreed
     bound.follow(("r1", "r4", "r5"))
+    assert not bound.is_agreed
     see(bound, 2.0 + AWAY_S, silent="")
     assert not bound.is_agreed
