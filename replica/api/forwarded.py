@@ -30,17 +30,18 @@ class Serving:
         self._front_end: Final = front_end
         self.outcomes: Final = {"granted": 0, "denied": 0}
         """How many commands ended how."""
-        self._at_most_once: Final = AtMostOnce(member.folder.incarnation, member.document.clock.offset_max_s)
+        self._at_most_once: Final = AtMostOnce(member.document.clock.offset_max_s)
 
     async def serve(self, request: ForwardedRequest) -> ForwardedReply:
         """The answer to a checked forwarded request."""
         if not request.commands:
             return self._answer(())
         asked = self.member.now()
-        if self._at_most_once.is_stuck(self.member.wall_us()):
+        if self._at_most_once.is_stuck(self.member.folder.incarnation, self.member.wall_us()):
             with suppress(StoreLost, Overloaded, StorageFailed):  # The next forwarded request tries again.
-                self._at_most_once.begin_anew(await self.member.take_another_incarnation())
-        if (problem := self._at_most_once.problem(request, self.member.wall_us())) is not None:
+                await self.member.take_another_incarnation()
+        incarnation = self.member.folder.incarnation
+        if (problem := self._at_most_once.problem(request, incarnation, self.member.wall_us())) is not None:
             return self._answer((Denied(problem),) * len(request.commands))
         is_shared = self._at_most_once.is_shared(request, time.monotonic())
         front_end, reasons = self._front_end(), self.member.why_not_ready()
@@ -76,4 +77,4 @@ class Serving:
         granted = sum(isinstance(result, Granted) for result in results)
         self.outcomes["granted"] += granted
         self.outcomes["denied"] += len(results) - granted
-        return ForwardedReply(self.member.id, self._at_most_once.incarnation, results, is_shared)
+        return ForwardedReply(self.member.id, self.member.folder.incarnation, results, is_shared)

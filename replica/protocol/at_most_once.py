@@ -64,27 +64,29 @@ class _Met:
 
 
 class AtMostOnce:
-    """The forwarded requests that one incarnation of a replica has met."""
+    """The forwarded requests that the present incarnation of a replica has met."""
 
-    def __init__(self, incarnation: str, offset_max_s: float) -> None:
-        self.incarnation = incarnation
+    def __init__(self, offset_max_s: float) -> None:
+        self._incarnation = ""
         self._offset_max_us: Final = int(offset_max_s * 1e6)
         self._met = _Met()
         self._under_way = 0
         self._senders: Final[OrderedDict[str, tuple[LastSent, LastSent]]] = OrderedDict()
         """Of each object: the front end that asked last, and the one before that was another."""
 
-    def is_stuck(self, now_us: int) -> bool:
+    def is_stuck(self, incarnation: str, now_us: int) -> bool:
         """Whether this incarnation would refuse every new sender until time has come to what it met while its clock was ahead."""
-        return wall_us(self._met.floor_of_others) > now_us + self._offset_max_us
+        return (
+            incarnation == self._incarnation
+            and wall_us(self._met.floor_of_others) > now_us + self._offset_max_us
+        )
 
-    def begin_anew(self, incarnation: str) -> None:
-        """Serve what names this incarnation, which is new, and nothing that names one before: so what was met may be forgotten."""
-        self.incarnation, self._met = incarnation, _Met()
-
-    def problem(self, request: ForwardedRequest, now_us: int) -> str | None:
-        """Why the forwarded request must not be served; None for one that was not met before, and is now."""
-        if request.incarnation != self.incarnation:
+    def problem(self, request: ForwardedRequest, incarnation: str, now_us: int) -> str | None:
+        """Why the forwarded request must not be served; None for one that was not met before, and is now. `incarnation` is the replica's of now: what one
+        before has met is forgotten, for nothing is served any more that names it."""
+        if incarnation != self._incarnation:
+            self._incarnation, self._met = incarnation, _Met()
+        if request.incarnation != incarnation:
             return "the replica was restarted meanwhile, or its clock was set back"
         if abs(wall_us(request.id) - now_us) > self._offset_max_us:
             return "the forwarded request's id is far from the replica's clock: it comes late, or one of the two is wrong"

@@ -291,15 +291,15 @@ class Member:
             await self.run(self._note)
         self.is_new, self.is_vouched_for = False, True
 
-    async def take_another_incarnation(self) -> str:
-        """Count as a replica that was restarted just now, where it was asked in the name of the incarnation before; its incarnation. Raises as `run` does."""
+    async def take_another_incarnation(self) -> None:
+        """Count as a replica that was restarted just now, where it was asked in the name of the incarnation before. Raises as `run` does; it may count so
+        nevertheless."""
 
-        def work(store: Store) -> str:
+        def work(store: Store) -> None:
             # In the store's turn, so that no reply of the former incarnation tells of a later clock.
             self.began, self.folder.incarnation = store.clock, new_incarnation()
-            return self.folder.incarnation
 
-        return await self.run(work)
+        await self.run(work)
 
     async def run(
         self,

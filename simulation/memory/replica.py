@@ -49,10 +49,9 @@ class InMemoryReplica:
         """Changes with every start."""
         return f"{self.id}i{self._number}"
 
-    def take_another_incarnation(self) -> str:
-        """Count as one that was restarted; its incarnation."""
+    def take_another_incarnation(self) -> None:
+        """Count as one that was restarted."""
         self._number += 1
-        return self.incarnation
 
     def follow(self, document: ClusterDocument) -> None:
         """It is in this configuration from now on, durably, and takes messages of no other."""

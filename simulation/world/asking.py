@@ -83,10 +83,10 @@ class Serving:
         if not ask.commands:
             self._reply(())
             return
-        if node.asks.is_stuck(node.wall_us):
-            node.asks.begin_anew(node.replica.take_another_incarnation())
+        if node.asks.is_stuck(node.replica.incarnation, node.wall_us):
+            node.replica.take_another_incarnation()
             self._count("incarnations taken anew")
-        if (problem := node.asks.problem(ask, node.wall_us)) is not None:
+        if (problem := node.asks.problem(ask, node.replica.incarnation, node.wall_us)) is not None:
             self._count("asks not admitted")
             self._reply((Denied(problem),) * count)
             return
@@ -111,7 +111,7 @@ class Serving:
             self._reply(tuple(result for _, result in sorted(self._results.items())))
 
     def _reply(self, results: tuple[Granted | Denied, ...]) -> None:
-        served = ForwardedReply(self._node.id, self._node.asks.incarnation, results, self._is_shared)
+        served = ForwardedReply(self._node.id, self._node.replica.incarnation, results, self._is_shared)
         world, front = self._node.world, self._under_way.front
         if world.has_codec:
             served = _decode_reply(msgpack.encode(served))

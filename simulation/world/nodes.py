@@ -104,7 +104,7 @@ class ReplicaNode(Stoppable):
         return Holding(document.number, tuple(store.objects()), keys, cluster=document.hash)
 
     def _no_asks(self) -> AtMostOnce:
-        return AtMostOnce(self.replica.incarnation, self.world.document.clock.offset_max_s)
+        return AtMostOnce(self.world.document.clock.offset_max_s)
 
     @property
     def wall_us(self) -> int:

@@ -14,9 +14,9 @@ from tests.sim.planted.plant import Planting, patched
 def serve_every_copy() -> Planting:
     """A host serves a forwarded request that it has met before, as if it were another one."""
 
-    def problem(self: AtMostOnce, ask: ForwardedRequest, now_us: int) -> str | None:
-        del now_us
-        return None if ask.incarnation == self.incarnation else "the replica was restarted meanwhile"
+    def problem(self: AtMostOnce, ask: ForwardedRequest, incarnation: str, now_us: int) -> str | None:
+        del self, now_us
+        return None if ask.incarnation == incarnation else "the replica was restarted meanwhile"
 
     return patched(AtMostOnce, problem=problem)
 

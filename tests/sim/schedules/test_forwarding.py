@@ -87,8 +87,8 @@ def test_a_host_that_dies_with_the_answer_in_its_hand_leaves_an_unknown_outcome(
 def test_a_copy_that_finds_the_next_incarnation_would_take_a_second_item_if_that_one_served_it() -> None:
     """Shows that the schedule above could fail: without the rule, what the copy takes is nobody's."""
 
-    def problem(self: AtMostOnce, ask: ForwardedRequest, now_us: int) -> None:
-        del self, ask, now_us
+    def problem(self: AtMostOnce, ask: ForwardedRequest, incarnation: str, now_us: int) -> None:
+        del self, ask, incarnation, now_us
 
     caught = 0
     for seed in range(1, 13):

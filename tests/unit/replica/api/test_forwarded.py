@@ -18,6 +18,7 @@ from quorate.api_specs.messages import Denied, ForwardedReply, ForwardedRequest,
 from quorate.api_specs.problems import MEDIA_TYPE, Problem
 from quorate.client_sdk.protocol.core.values import Operation, Outcome
 from quorate.client_sdk.transport.driver import Driver
+from quorate.replica.api import forwarded
 from quorate.replica.data_folder.identity import open_folder
 from quorate.replica.protocol import at_most_once
 from quorate.replica.server.app import create_app
@@ -195,6 +196,46 @@ async def test_after_its_clock_was_ahead_of_many_front_ends_it_takes_another_inc
         await new.greet()
         (result,) = (await new.send(await new.ask("register/r", COMPARE))).results
         assert isinstance(result, Granted), result
+
+
+async def test_one_who_stops_waiting_for_another_incarnation_leaves_the_replica_with_one(
+    tmp_path: Path, document: ClusterDocument, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The store has taken it, and who asked is told of nothing any more."""
+    monkeypatch.setattr(at_most_once, "IDS_MAX", 2)
+    monkeypatch.setattr(at_most_once, "SENDERS_MAX", 1)
+    ahead_us = 60_000_000
+
+    def wall_us() -> int:
+        return time.time_ns() // 1000 + ahead_us
+
+    member = Member(open_folder(tmp_path / "data", document, "r1"), wall_us=wall_us)
+    served = forwarded.Serving(member, lambda: None)
+
+    def ask(sender: str) -> ForwardedRequest:
+        named = member.folder.incarnation
+        return ForwardedRequest(
+            document.hash, make(wall_us(), 0, sender), "register/r", named, (COMPARE,), 1.0
+        )
+
+    starting = (Denied("the replica is starting", definite=True),)
+    for number in range(6):
+        assert (await served.serve(ask(f"f{number}"))).results == starting
+    ahead_us, before = 0, member.folder.incarnation
+    waiting = asyncio.create_task(served.serve(ask("g0")))
+    await asyncio.sleep(0)
+    # The writer's thread takes it while the event loop stands still, and hears nothing yet.
+    until_s = time.monotonic() + 10.0
+    while member.folder.incarnation == before:
+        assert time.monotonic() < until_s
+    waiting.cancel()
+    await asyncio.gather(waiting, return_exceptions=True)
+    assert waiting.cancelled()
+    taken = member.folder.incarnation
+    for sender in ("g1", "g2"):
+        answer = await served.serve(ask(sender))
+        assert (answer.incarnation, answer.results) == (taken, starting)
+    member.close()
 
 
 async def test_asks_need_the_token(serving: Serving, document: ClusterDocument) -> None:
