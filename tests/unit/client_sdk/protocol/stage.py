@@ -186,6 +186,12 @@ class Stage(TimeNow):
         infos = tuple(ReplicaInfo(each, f"http://127.0.0.1:1/{each}") for each in members)
         self.follow(joint(self.document, replace(self.document, replicas=infos)))
 
+    def show_clocks(self, ahead_s: float) -> None:
+        """The replicas' clocks are so far ahead, as all of them have shown just now."""
+        theirs_us = self._now.wall_us + int(ahead_s * 1e6)
+        for replica in REPLICAS:
+            self._time.measure(replica, theirs_us, self._now, self._now)
+
     def leave(self) -> None:
         """The caller goes away."""
         self.task.is_left = True

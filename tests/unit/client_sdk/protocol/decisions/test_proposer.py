@@ -8,8 +8,9 @@ from msgspec.structs import replace
 
 from quorate.adts.collector import collector_off
 from quorate.adts.log import NOTHING, Entry, Summary, Value
+from quorate.api_specs.cluster import ClockSettings
 from quorate.api_specs.commands import CompareAndSetCommand, DequeueCommand, PeekCommand
-from quorate.api_specs.messages import Accept, Accepted, Collect, Collected, Row, Status
+from quorate.api_specs.messages import Accept, Accepted, Collect, Collected, Refused, Row, Status
 from quorate.client_sdk.protocol.core.values import Unanswered
 from quorate.client_sdk.protocol.decisions.pending import PendingCommand
 from quorate.client_sdk.protocol.decisions.proposer import (
@@ -23,6 +24,7 @@ from quorate.timestamps.ballot import NO_BALLOT, step_of, term_of
 from quorate.timestamps.timestamp import ZERO, Timestamp
 from tests.unit.client_sdk.protocol.stage import (
     DEADLINE_S,
+    EXACT,
     REPLICAS,
     Stage,
     at,
@@ -40,8 +42,8 @@ REFUSED = Accepted(Status(promised=at(60_000_000, "o")), refused=True)
 class Deciding(Stage):
     """One proposer, whose runner goes on until nobody asks any more."""
 
-    def __init__(self, name: str = QUEUE) -> None:
-        super().__init__()
+    def __init__(self, name: str = QUEUE, clock: ClockSettings = EXACT) -> None:
+        super().__init__(clock=clock)
         self.name = name
         self.cache = self.cache_of(name)
         self.proposer = Proposer(self.cache, self)
@@ -374,3 +376,25 @@ def test_what_is_carried_is_accepted_once_a_quorum_takes_nothing_more_that_the_s
     assert deciding.accept_at("r3").summary == Summary(horizon=ONE.t)
     deciding.accept("r1", "r2")
     assert deciding.results == [None]
+
+
+@pytest.mark.parametrize("is_set_right", [True, False])
+def test_a_term_that_all_refuse_for_its_time_is_followed_by_another_only_where_time_is_known_better(
+    is_set_right: bool,
+) -> None:
+    """All clocks were a minute ahead. The front end hears that they are right now, or nothing: another stamp would be above the first one."""
+    deciding = Deciding(CELL, ClockSettings())
+    deciding.show_clocks(60.0)
+    deciding.begin(CompareAndSetCommand(None, Value("1")))
+    before = deciding.collect_at("r1").ballot
+    assert before is not None
+    if is_set_right:
+        deciding.show_clocks(0.0)
+    deciding.answer_all(Refused("clock-ahead", "a minute ahead", 60_000_000), *REPLICAS)
+    if is_set_right:
+        deciding.sleep(BACKOFF_S_MAX)
+        assert term_of(deciding.collect_at("r1").ballot or before) < term_of(before)
+        assert deciding.results == []
+    else:
+        assert deciding.results == [("refused", True)]
+        assert not deciding.waiting

@@ -7,7 +7,17 @@ from quorate.adts.log import Entry, Summary, Value
 from quorate.adts.times import digest_in
 from quorate.api_specs.cluster import ChoiceRule, ClockSettings
 from quorate.api_specs.limits import DEFAULTS
-from quorate.api_specs.messages import Append, Appended, Collect, Collected, Held, Reserve, Reserved, Status
+from quorate.api_specs.messages import (
+    Append,
+    Appended,
+    Collect,
+    Collected,
+    Held,
+    Refused,
+    Reserve,
+    Reserved,
+    Status,
+)
 from quorate.client_sdk.protocol.core.answer_times import RESEND_S_FIRST
 from quorate.client_sdk.protocol.core.values import Done, Failed, Unanswered, Write
 from quorate.client_sdk.protocol.decisions.idempotency import KEY_REUSED, KEY_TOO_OLD, NO_ROOM_YET
@@ -418,3 +428,29 @@ def test_what_all_certainly_refused_counts_as_begun_in_the_configuration_of_now(
     storing.settle()
     assert storing.append_at("r4") == Append(NAME, (sent,), "again")
     assert not storing.commands
+
+
+@pytest.mark.parametrize("is_certain", [True, False])
+def test_what_was_stamped_while_clocks_were_wrong_begins_anew_only_where_certainly_nobody_stores_it(
+    is_certain: bool,
+) -> None:
+    """All clocks were a minute ahead, and are right now. Of what was sent to r1 first nothing is known, or that it did not arrive."""
+    storing = Storing(clock=ClockSettings())
+    storing.show_clocks(60.0)
+    storing.answer("r1", shown())  # It was asked for its clock.
+    before = storing.entry_at("r1")
+    storing.show_clocks(0.0)
+    storing.answer("r1", Unanswered("no answer", definite=is_certain))
+    refused = Refused("clock-ahead", "a minute ahead", 60_000_000)
+    storing.answer_all(refused, "r2", "r3")
+    storing.sleep(RESEND_S_FIRST)
+    storing.answer("r1", refused)
+    if is_certain:
+        storing.answer_all(shown(), "r1", "r2")  # It looks for what was stored ahead of time first.
+        anew = storing.entry_at("r1")
+        assert (anew.value, storing.append_at("r1").attempt) == (X, "first")
+        assert anew.t < before.t
+        assert not storing.is_over
+    else:
+        assert isinstance(storing.result, Failed)
+        assert (storing.result.reason, storing.result.definite) == ("unknown", False)
