@@ -514,7 +514,7 @@ async def test_an_answer_that_grew_old_while_it_waited_for_the_store_is_asked_fo
     await following._pass("r2")  # It hears what there is to look at.
     run, passed_s = here.run, 0.0
 
-    async def stopped_once(work: Work, **how: bool) -> Any:
+    async def stopped_once(work: Work, **how: Any) -> Any:
         nonlocal passed_s
         if to.collects() and not passed_s:
             passed_s = DOCUMENT.limits.deadline_s_max + 1
