@@ -27,7 +27,7 @@ UV := $(shell command -v uv 2>/dev/null)
 help:
 	@echo "make demo        three replicas under load, two killed in turn: nothing is lost"
 	@echo "make test        the whole suite (Spark tests need Java 17 or later)"
-	@echo "make test-quick  pure rooms, schedules by hand and 300 seeds: while you work"
+	@echo "make test-quick  pure rooms, schedules by hand and 500 seeds: while you work"
 	@echo "make check       formatting, lint, types and import contracts"
 	@echo "make soak        simulate on all cores (MINUTES=$(MINUTES), FIRST=$(FIRST), the first seed)"
 	@echo "make lock        write the lock files (needs uv; UPGRADE=--upgrade)"

@@ -13,7 +13,7 @@ from quorate.simulation.scenarios.scenario import scenario
 from tests.sim.run import run_seed, run_seeds, run_shown
 from tests.sim.sometimes import FAULTS, SOMETIMES
 
-SEEDS: Final = range(1, 301)
+SEEDS: Final = range(1, 501)
 """They must meet everything in `SOMETIMES`."""
 
 REGRESSIONS: Final = {
