@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from contextlib import suppress
 from functools import cache
 from typing import Final, Literal, Protocol
 
@@ -135,6 +134,8 @@ class Blind:
         self._looked_up: set[Timestamp] = set()
         self.is_sent = False
         """Whether an entry, or which one the key stands for, may be stored somewhere."""
+        self.refusals = ""
+        """What replicas said that had no room for what was written back."""
 
     def _go_by(self, choice: QuorumChoice) -> None:
         self._choice = choice
@@ -275,8 +276,10 @@ class Blind:
         stored: tuple[Timestamp, ...] = ()
         try:
             for some in _together(attempts, self._machine.limits):
-                with suppress(_NoRoom):
+                try:
                     yield from self._append(some, "repair")
+                except _NoRoom as full:
+                    self.refusals = full.detail
         finally:  # Of what was stored before a part of them expired, too.
             stored = tuple(attempt.entry.t for attempt in attempts if attempt.is_done)
             tell_complete(self._name, stored, self._machine)

@@ -23,7 +23,7 @@ from ..decisions.transitions import ConfirmCommand, FoldCommand
 from .blind import NOBODY, Blind
 from .context import Machine, OutcomeSteps, decide, pause
 from .observe import collect, is_whole, look_at
-from .queue_looks import settle_all
+from .settling import Settling
 
 ROWS_BESIDE: Final = 100
 """Entries that a replica may have to show of an object that is carried beside others; also what it shows at a time of a longer log."""
@@ -115,7 +115,7 @@ def _carry_entries(cache: LogCache, task: Task, machine: Machine) -> Generator[f
     """Have those entries stored that no decision has passed. Not what comes later: its own operations have it stored by quorums of now; nor what those
     alone have shown who do not answer any more, or are no members: it is not complete, and nobody may be able to tell its value."""
     answered = yield from _look_whole(cache, task, machine)
-    of = frozenset(cache.seen)
+    of, settling = frozenset(cache.seen), Settling(cache.name, task, machine)
     while lacking := [
         found
         for found in _not_stored(cache, machine)
@@ -123,7 +123,7 @@ def _carry_entries(cache: LogCache, task: Task, machine: Machine) -> Generator[f
     ]:
         if task.is_late:
             raise Expired("its entries are not stored yet", NOBODY)
-        if not (yield from settle_all(cache.name, lacking, task, machine)):
+        if not (yield from settling.settle(lacking)):
             answered = yield from _look_whole(cache, task, machine)
 
 

@@ -13,7 +13,7 @@ from typing import Final
 from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
-from ....adts.log import Entry, Seen, Value
+from ....adts.log import Seen, Value
 from ....adts.specification import Kind
 from ....adts.types import queue
 from ....api_specs.messages import Collect, Collected, Window
@@ -25,11 +25,11 @@ from ..core.log_cache import LogCache
 from ..core.rounds import SOON_S, Event, Expired, Gathering, Task
 from ..core.values import Done, LeaseBook, QueueInfo, QueueSize, ReadLeases
 from ..decisions.payloads import Gone, Withheld, fetch_payloads
-from ..decisions.transitions import ConfirmCommand, RecoverCommand
+from ..decisions.transitions import ConfirmCommand
 from . import observe
-from .blind import Blind
 from .context import Machine, OutcomeSteps, decide, pause
 from .observe import Looks
+from .settling import Settling
 
 LOOKS_FREE: Final = 4
 """Looks that leave decisions alone: two are enough where none is made meanwhile."""
@@ -160,7 +160,7 @@ def _agreed(
     """What two looks agree on; who answered."""
     name = operation.object
     counted: tuple[Ballot, Counted] | None = None
-    looks = Looks(name, task)
+    looks, settling = Looks(name, task), Settling(name, task, machine)
     for number in count():
         if counted is None and number >= LOOKS_FREE:
             machine.count("decisions held off for a look")
@@ -185,7 +185,7 @@ def _agreed(
         found = yield from _counted(operation, cache, task, machine)
         if cache.lives != lives:  # While it waited for its turn, what replicas had shown was dropped.
             continue
-        if (yield from settle_all(name, found.doubtful, task, machine)):
+        if (yield from settling.settle(found.doubtful)):
             counted = (cache.ballot, found) if cache.ballot == before else None
     raise AssertionError("it looks until the deadline")
 
@@ -241,29 +241,6 @@ def _doubtful(
             found for found in some if found.entry.id not in adopted and not cache.is_complete(found, final)
         )
     return doubtful
-
-
-def settle_all(
-    name: str, doubtful: list[Seen], task: Task, machine: Machine
-) -> Generator[float, Event, bool]:
-    """Make sure that all these entries are in force; False when a decision was needed, and the view is out of date."""
-    cache = machine.cache_of(name)
-    missing = {found.entry.t for found in doubtful if found.entry.value is UNSET}
-    try:
-        payloads = (yield from fetch_payloads(task, cache, missing, machine.limits)) if missing else {}
-    except (Withheld, Gone):  # A decision has passed it meanwhile, and its log has forgotten it.
-        return False
-    # Not taken in by the log cache when a decision has passed it meanwhile.
-    entries = [
-        Entry(each.id, each.t, payloads[each.t]) if each.value is UNSET else each
-        for each in (found.entry for found in doubtful)
-    ]
-    stored = yield from Blind(name, task, machine).write_back(*entries)
-    fenced = [entry for entry in entries if entry.t not in stored]
-    for entry in fenced:
-        cache.held_until_s = 0.0
-        yield from decide(name, RecoverCommand(entry, may_be_complete=True), task, machine)
-    return not fenced
 
 
 def untouched(name: str, task: Task, machine: Machine) -> Generator[float, Event, frozenset[str] | None]:

@@ -120,17 +120,19 @@ def filled_beside_an_old_entry(
     return hand
 
 
-def fill_logs_beside(hand: Played, name: str, operation: Callable[[int], Operation]) -> None:
-    """r2 and r3 have a log that is full beyond a quarter of its bound, and r1 alone has the newest entry."""
+def fill_logs_beside(hand: Played, name: str, operation: Callable[[int], Operation], alone: int = 1) -> None:
+    """r2 and r3 have a log that is full beyond a quarter of its bound, and r1 alone has so many newer entries."""
     for number in range(BEYOND):
         hand.at("f1", operation(number), "r2", "r3")
     for replica in hand.replicas.values():
         replica.capacity = Capacity(log_entries_max=ROOM)
     assert [hand.replicas[each].store.length(name) for each in ("r2", "r3")] == [BEYOND] * 2
-    hand.start("f2", operation(BEYOND), "at one")
-    hand.reach("f2", *hand.replicas)
-    hand.vanish("f2")
-    assert hand.replicas["r1"].store.length(name) == 1
+    for number in range(alone):
+        front = f"alone{number}"
+        hand.start(front, operation(BEYOND + number), front)
+        hand.reach(front, *hand.replicas)
+        hand.vanish(front)
+    assert hand.replicas["r1"].store.length(name) == alone
 
 
 def collect_all(hand: Played) -> None:

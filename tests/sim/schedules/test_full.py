@@ -7,6 +7,7 @@ from quorate.adts.specification import Response
 from quorate.api_specs.limits import Capacity
 from quorate.api_specs.messages import Accept, Collect
 from quorate.client_sdk.protocol.core.values import (
+    Carry,
     CollectTombstone,
     CompareAndSet,
     Dequeue,
@@ -22,9 +23,11 @@ from quorate.client_sdk.protocol.core.values import (
     Read,
     Write,
 )
+from quorate.client_sdk.protocol.decisions import summary_builder
 from quorate.simulation.memory.replica import UNBOUNDED
 from tests.sim.planted.played import QUEUE, Played
 from tests.sim.schedules.full import (
+    BEYOND,
     LIVE,
     LONELY,
     OF_EACH_PAIR,
@@ -43,6 +46,8 @@ from tests.sim.schedules.test_what_a_plan_rests_on import call
 
 NEW = Value('"new"')
 KEY = "dictionary/d/new"
+LOOKS_MAX = 8
+"""So often one asks in twenty seconds who rests."""
 
 
 def test_replicas_that_are_full_of_tombstones_which_others_lack_become_empty_again() -> None:
@@ -302,4 +307,27 @@ def test_an_item_that_full_logs_take_in_no_more_is_decided_for_who_looks(look: O
     hand = Played()
     fill_logs_beside(hand, "queue/q", lambda number: Enqueue("queue/q", (Value(f"{number}"),)))
     hand.forward_known("f3", look)
+    hand.judge()
+
+
+@pytest.mark.parametrize("look", [QueueSize(QUEUE), Carry(QUEUE)], ids=["size", "carry"])
+def test_who_finds_more_than_full_logs_and_a_decision_take_up_asks_seldom_and_says_so(
+    look: Operation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each look sends all payloads to all replicas. Two gigabytes went out until the deadline; once items are taken, the rest has room."""
+    monkeypatch.setattr(summary_builder, "ADOPTED_MAX", 3)
+    hand = Played()
+    fill_logs_beside(hand, QUEUE, lambda number: Enqueue(QUEUE, (Value(f"{number}"),)), alone=4)
+    hand.start("f3", look, "look", is_noted=False)
+    hand.settle()
+    outcome = hand.outcomes["look"]
+    assert isinstance(outcome, Failed)
+    assert outcome.definite
+    assert f"{BEYOND} entries at this replica, of {BEYOND} that it may have" in outcome.detail
+    assert hand.counters("f3")["entries written back"] <= LOOKS_MAX * 4
+    for _ in range(BEYOND + 2):
+        hand.ask("f4", Dequeue(QUEUE))
+    hand.start("f3", look, "then", is_noted=False)
+    hand.settle()
+    assert isinstance(hand.outcomes["then"], Done)
     hand.judge()
