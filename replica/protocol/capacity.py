@@ -181,7 +181,11 @@ def _refused_append(request: Append, store: Holds, capacity: Capacity) -> Refuse
 
 
 def with_room(request: Append, store: Holds, capacity: Capacity) -> tuple[Entry, ...]:
-    """Of entries that are written back: those that the replica has, and as many others, in their order, as the log has room for."""
+    """Of entries that are written back or installed, those that there is room for: where the log is full, those that the replica has, and as many others,
+    in their order, as the log takes; where the replica is, none."""
+    full = refused(request, store, capacity)
+    if full is None or full.reason != "log-full":
+        return request.entries if full is None else ()
     here = store.stored(request.object, [entry.t for entry in request.entries])
     room = _for_append(request, store, capacity).log_entries_max - store.length(request.object)
     others = iter(range(room))

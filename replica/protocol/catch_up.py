@@ -301,9 +301,11 @@ def install(
     told: Collected,
     log: Log,
     handle: Callable[[Request], Reply],
+    room: Callable[[Append], tuple[Entry, ...]],
     apply: Callable[[str, list[Effect]], object],
 ) -> None:
-    """Install what was told, as far as may be. `handle` does a request as if it had come from a front end, `apply` writes.
+    """Install what was told, as far as may be. `handle` does a request as if it had come from a front end, `room` tells which of the entries that one
+    writes back there is room for, `apply` writes.
 
     The decision comes first: it says what is history.
     """
@@ -314,9 +316,9 @@ def install(
             handle(commit)
     history = max(least(_state(lack.object, log)), told.status.horizon)
     rows = [row for row in told.rows if row.entry.t > history]
-    effects = _below_fence(lack.object, rows, log, told.status.floor)
-    if effects and _has_room(lack.object, effects, handle):
-        apply(lack.object, effects)
+    below = _below_fence(lack.object, rows, log)
+    if below and (taken := _taken(Append(lack.object, below, "repair"), handle, room)):
+        apply(lack.object, _stored(lack.object, taken, log, told.status.floor))
     fence = _state(lack.object, log).fence
     if above := tuple(row.entry for row in rows if row.entry.t > fence):
         handle(Append(lack.object, above, "repair"))
@@ -371,21 +373,29 @@ def _is_over(lack: Lack, told: Collected, wanted: Ballot, log: Log) -> bool:
     return commit is not None and _ends(commit) and _is_late(commit, log)
 
 
-def _has_room(name: str, effects: Iterable[Effect], handle: Callable[[Request], Reply]) -> bool:
-    """Whether there would be room for these rows: the fence keeps them out of an append, and one for which there is no room is refused."""
-    entries = tuple(entry for effect in effects if isinstance(effect, PutRows) for entry in effect.entries)
-    return not isinstance(handle(Append(name, entries, "repair")), Refused)
+def _below_fence(name: str, rows: Iterable[Row], log: Log) -> tuple[Entry, ...]:
+    """Those at or below the fence that are marked complete, and not here."""
+    fence = _state(name, log).fence
+    entries = {row.entry.t: row.entry for row in rows if row.complete and row.entry.t <= fence}
+    here = log.stored(name, list(entries))
+    return tuple(entry for t, entry in entries.items() if t not in here)
 
 
-def _below_fence(name: str, rows: Iterable[Row], log: Log, floor: Timestamp) -> list[Effect]:
-    """What stores those at or below the fence that are marked complete. They belong to the life that the other one knows, which began above
-    its `floor`: what is decided of them must not be kept out here."""
+def _taken(
+    below: Append, handle: Callable[[Request], Reply], room: Callable[[Append], tuple[Entry, ...]]
+) -> tuple[Entry, ...]:
+    """Those of entries below the fence that there is room for, unless the replica refuses them. An append of them asks that, which the fence keeps from
+    storing any."""
+    some = replace(below, entries=room(below))
+    return some.entries if some.entries and not isinstance(handle(some), Refused) else ()
+
+
+def _stored(name: str, entries: tuple[Entry, ...], log: Log, floor: Timestamp) -> list[Effect]:
+    """What stores entries below the fence. They belong to the life that the other one knows, which began above its `floor`: what is decided of them must
+    not be kept out here."""
     state = _state(name, log)
-    entries = [row.entry for row in rows if row.complete and row.entry.t <= state.fence]
-    here = log.stored(name, [entry.t for entry in entries])
-    new = {entry.t: entry for entry in entries if entry.t not in here}
-    effects: list[Effect] = [PutRows(name, tuple(new.values()))] if new else []
-    if effects and (log.state(name) is None or floor < state.floor):
+    effects: list[Effect] = [PutRows(name, entries)]
+    if log.state(name) is None or floor < state.floor:
         effects.append(PutState(replace(state, floor=min(floor, state.floor))))
     return effects
 

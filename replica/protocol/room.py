@@ -27,7 +27,7 @@ def handle_within(
     full = refused(request, store, capacity) or refused_call(request, store, bounds)
     if full is None:
         return handle(request, store, now_us, bounds, keeps_events)
-    if isinstance(request, Append) and request.attempt == "repair" and full.reason == "log-full":
+    if isinstance(request, Append) and request.attempt == "repair":
         return _written_back(capacity, request, store, now_us, bounds, keeps_events=keeps_events) or (
             full,
             [],

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeVar
 
 from msgspec import Struct, field
 
+from ...adts.log import Entry
 from ...adts.types.catalogue import adt_of, is_log
 from ...api_specs.cluster import BadCluster, ClusterDocument
 from ...api_specs.limits import Capacity
 from ...api_specs.messages import (
     Announcement,
+    Append,
     Batch,
     BatchReply,
     Changes,
@@ -32,7 +34,7 @@ from ..access.authorization import changes
 from ..data_folder.identity import Folder, new_incarnation
 from ..protocol.ages import Ages
 from ..protocol.ahead import Ahead
-from ..protocol.capacity import Use, shares
+from ..protocol.capacity import Use, shares, with_room
 from ..protocol.log import Effect
 from ..protocol.refusals import Bounds
 from ..protocol.relay import Open
@@ -351,6 +353,10 @@ class Member:
     def perform(self, store: Store, request: Request) -> Reply:
         """The reply to a request of this replica's own, which is done as part of the transaction."""
         return self._handle(store, (request,)).result.replies[0]
+
+    def with_room(self, store: Store, request: Append) -> tuple[Entry, ...]:
+        """Which of the entries that it writes back this replica has room for."""
+        return with_room(request, store, self.capacity)
 
     async def testify(self, announcement: Announcement, within: ClusterDocument | None = None) -> Testimony:
         """What was known of the sender's store; from now on, what it says as well, unless it cannot be written. A replica

@@ -241,9 +241,8 @@ class CatchingUp(Background):
     def _install(self, store: Store, other: str, lack: Lack, told: Collected) -> None:
         before = store.arrival()
         lag = self._lag(other)
-        install(
-            lack, told, store, partial(self._member.perform, store), lambda _, effects: store.apply(effects)
-        )
+        handle, room = partial(self._member.perform, store), partial(self._member.with_room, store)
+        install(lack, told, store, handle, room, lambda _, effects: store.apply(effects))
         came = {t for _, t in store.arrived(lack.object, before, store.arrival(), PAGE)}
         lag.entries += len(came)
         lag.bytes += sum(_size(row.entry) for row in told.rows if row.entry.t in came)

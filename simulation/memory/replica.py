@@ -5,13 +5,14 @@ Owns how requests reach the machine and its effects the store. It must not know 
 
 from typing import Final
 
+from ...adts.log import Entry
 from ...api_specs.cluster import ClusterDocument
 from ...api_specs.limits import Capacity
-from ...api_specs.messages import Batch, BatchReply, Changes, Reply, Request, Scan
+from ...api_specs.messages import Append, Batch, BatchReply, Changes, Reply, Request, Scan
 from ...replica.protocol.acceptor import Handled
 from ...replica.protocol.ages import Ages
 from ...replica.protocol.ahead import Ahead
-from ...replica.protocol.capacity import beyond
+from ...replica.protocol.capacity import beyond, with_room
 from ...replica.protocol.refusals import Bounds
 from ...replica.protocol.room import handle_within
 from ...timestamps.clock import Now
@@ -91,6 +92,10 @@ class InMemoryReplica:
         self._ages.look(self.store, mono_s)
         ahead = self._ahead.told(now_us)
         return BatchReply(self.id, self.incarnation, self.store.clock, now_us, replies, ahead=ahead)
+
+    def with_room(self, request: Append) -> tuple[Entry, ...]:
+        """Which of the entries that it writes back this replica has room for."""
+        return with_room(request, self.store, self.capacity)
 
     def look_ahead(self, now_us: int, mono_s: float) -> None:
         """Note what stores hold ahead of time, as a replica does whenever it tells the others how far its store has come."""

@@ -150,7 +150,7 @@ class CatchingUp:
             return reply.replies[0]
 
         here = _known(store, lack.object)
-        catch_up.install(lack, told, store, handle, self._apply)
+        catch_up.install(lack, told, store, handle, node.replica.with_room, self._apply)
         came = _known(store, lack.object) - here
         self._world.note("entries caught up", len(came))
         state = store.state(lack.object)

@@ -4,10 +4,11 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
+from quorate.adts.log import Entry
 from quorate.api_specs.messages import Changed, Changes, Row
 from quorate.replica.protocol import catch_up
 from quorate.replica.protocol.catch_up import Lack, Progress
-from quorate.replica.protocol.log import Effect, Log, ObjectState
+from quorate.replica.protocol.log import Log, ObjectState
 from quorate.timestamps.timestamp import ZERO, Timestamp
 from tests.sim.planted.plant import Planting, patched
 
@@ -16,8 +17,8 @@ def install_unmarked() -> Planting:
     """A replica that catches up installs entries below its fence that are not marked complete."""
     right = catch_up._below_fence
 
-    def below_fence(name: str, rows: Iterable[Row], log: Log, floor: Timestamp) -> list[Effect]:
-        return right(name, [replace(row, complete=True) for row in rows], log, floor)
+    def below_fence(name: str, rows: Iterable[Row], log: Log) -> tuple[Entry, ...]:
+        return right(name, [replace(row, complete=True) for row in rows], log)
 
     return patched(catch_up, _below_fence=below_fence)
 
@@ -25,11 +26,7 @@ def install_unmarked() -> Planting:
 def install_nothing_below() -> Planting:
     """A replica that catches up installs nothing below its fence, marked complete or not."""
 
-    def below_fence(name: str, rows: Iterable[Row], log: Log, floor: Timestamp) -> list[Effect]:
-        del name, rows, log, floor
-        return []
-
-    return patched(catch_up, _below_fence=below_fence)
+    return patched(catch_up, _below_fence=lambda *_: ())
 
 
 def install_history() -> Planting:

@@ -1,11 +1,10 @@
 """Mistakes of a replica that forgets promises, and of one that takes what it had missed from below its floor."""
 
-from collections.abc import Iterable
 from typing import Any, Final
 
-from quorate.adts.log import NOTHING, Value
+from quorate.adts.log import NOTHING, Entry, Value
 from quorate.api_specs.limits import Limits
-from quorate.api_specs.messages import Commit, Row
+from quorate.api_specs.messages import Commit
 from quorate.client_sdk.protocol.core.values import Read
 from quorate.gc import pruning
 from quorate.gc.collection import Promises, holds_promises_alone
@@ -57,13 +56,13 @@ def keep_out_what_was_missed() -> Planting:
 
 def keep_out_what_is_decided_of_rows() -> Planting:
     """Rows that a replica gets by catching up leave the floor where it is: what is decided of them is kept out."""
-    right = catch_up._below_fence
+    right = catch_up._stored
 
-    def below_fence(name: str, rows: Iterable[Row], log: Log, floor: Timestamp) -> list[Effect]:
+    def stored(name: str, entries: tuple[Entry, ...], log: Log, floor: Timestamp) -> list[Effect]:
         del floor
-        return right(name, rows, log, INFINITY)
+        return right(name, entries, log, INFINITY)
 
-    return patched(catch_up, _below_fence=below_fence)
+    return patched(catch_up, _stored=stored)
 
 
 def forget_what_was_decided_on_nothing_alone() -> Planting:

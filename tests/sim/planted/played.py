@@ -234,7 +234,8 @@ class Played(Hand):
             for lack, told in answers:
                 if catch_up.is_timely(asked_at, self._now(replica), self.document.limits):
                     handle = partial(self._told, replica)
-                    catch_up.install(lack, told, here.store, handle, partial(_apply, here.store))
+                    apply = partial(_apply, here.store)
+                    catch_up.install(lack, told, here.store, handle, here.with_room, apply)
 
         return arrive
 

@@ -48,7 +48,8 @@ def test_what_a_catch_up_brings_below_a_fence_does_not_outlive_the_deletion() ->
     assert isinstance(told, Collected)
 
     hand.ripen(KEY)
-    catch_up.install(lack, told, here, partial(hand._told, "r3"), partial(_apply, here))
+    room = hand.replicas["r3"].with_room
+    catch_up.install(lack, told, here, partial(hand._told, "r3"), room, partial(_apply, here))
     hand.bury(KEY)
     for replica in ("r1", "r2"):
         hand.at(f"reads{replica}", Read(KEY), replica, "r3")

@@ -3,7 +3,7 @@
 import pytest
 
 from quorate.adts.log import NOTHING, Entry, Summary, Value
-from quorate.api_specs.limits import Limits
+from quorate.api_specs.limits import Capacity, Limits
 from quorate.api_specs.messages import (
     Accept,
     Append,
@@ -13,13 +13,13 @@ from quorate.api_specs.messages import (
     Collect,
     Collected,
     Commit,
-    Refused,
     Reply,
     Request,
     Row,
     Status,
 )
 from quorate.replica.protocol import catch_up
+from quorate.replica.protocol.capacity import with_room
 from quorate.replica.protocol.catch_up import (
     OVERDUE_PASSES,
     Lack,
@@ -31,10 +31,11 @@ from quorate.replica.protocol.catch_up import (
     resumed,
 )
 from quorate.replica.protocol.log import Effect, Forget, MarkComplete, ObjectState, PutRows
+from quorate.replica.protocol.room import handle_within
 from quorate.timestamps.ballot import NO_BALLOT, Ballot
 from quorate.timestamps.clock import Now
 from quorate.timestamps.timestamp import ZERO
-from tests.unit.replica.protocol.test_acceptor import CELL, NAME, Replica, at, ballot, entry
+from tests.unit.replica.protocol.test_acceptor import CELL, NAME, NOW_US, Replica, at, ballot, entry
 
 
 class Behind(Replica):
@@ -43,11 +44,18 @@ class Behind(Replica):
     def __init__(self) -> None:
         super().__init__()
         self.handled: list[Request] = []
-        self.is_full = False
+        self.capacity = Capacity()
 
     def handle(self, request: Request) -> Reply:
         self.handled.append(request)
-        return Refused("too-many-objects", "no room") if self.is_full else self.ask(request)
+        reply, effects = handle_within(
+            self.capacity, request, self.store, NOW_US, self.bounds, keeps_events=False
+        )
+        self.store.apply(*effects)
+        return reply
+
+    def room(self, request: Append) -> tuple[Entry, ...]:
+        return with_room(request, self.store, self.capacity)
 
     def apply(self, name: str, effects: list[Effect]) -> None:
         for effect in effects:
@@ -57,7 +65,7 @@ class Behind(Replica):
         self, lack: Lack, *rows: Row, status: Status | None = None, summary: Summary | None = None
     ) -> None:
         told = Collected(status or Status(), rows=rows, summary=summary)
-        install(lack, told, self.store, self.handle, self.apply)
+        install(lack, told, self.store, self.handle, self.room, self.apply)
 
     def marked(self) -> dict[str, bool]:
         """The entries here, and which of them are complete."""
@@ -140,7 +148,7 @@ def test_a_decision_below_the_floor_is_taken_from_who_holds_it(name: str, *, is_
         replica.ask(Collect(name, fence=at(10), ballot=ballot(10)))
     status = Status(accepted=ballot(3), committed=ballot(3), horizon=at(5), floor=at(2))
     told = Collected(status, summary=Summary(at(5), value=Value("1")))
-    install(Lack(name, (), is_behind=True), told, replica.store, replica.handle, replica.apply)
+    install(Lack(name, (), is_behind=True), told, replica.store, replica.handle, replica.room, replica.apply)
     state = replica.store.state(name)
     assert state is not None
     assert (state.committed, state.horizon, state.floor) == (ballot(3), at(5), at(2))
@@ -154,13 +162,15 @@ def test_a_deletion_below_the_floor_is_left_alone_and_a_queues_state_without_a_v
         replica = Behind()
         replica.store.apply(Forget(CELL, at(9)))
         told = Collected(status, summary=Summary(at(5)))
-        install(Lack(name, (), is_behind=True), told, replica.store, replica.handle, replica.apply)
+        install(
+            Lack(name, (), is_behind=True), told, replica.store, replica.handle, replica.room, replica.apply
+        )
         assert (replica.store.state(name) or ObjectState(name)).committed == committed
 
 
 def test_what_there_is_no_room_for_is_not_let_in() -> None:
     replica = Behind()
-    replica.is_full = True
+    replica.capacity = Capacity(objects_max=0)
     replica.store.apply(Forget(CELL, at(9)))
     status = Status(accepted=ballot(3), committed=ballot(3), horizon=at(5), floor=at(2))
     replica.install(lack(is_behind=True), status=status, summary=Summary(at(5), value=Value("1")))
@@ -169,14 +179,40 @@ def test_what_there_is_no_room_for_is_not_let_in() -> None:
 
 def test_rows_below_the_floor_make_no_object_where_there_is_no_room() -> None:
     replica = Behind()
-    replica.is_full = True
+    replica.capacity = Capacity(objects_max=0)
     replica.store.apply(Forget(CELL, at(9)))
     replica.install(lack(3), Row(entry(3), complete=True))
     assert replica.store.state(NAME) is None
     assert replica.marked() == {}
-    replica.is_full = False
+    replica.capacity = Capacity()
     replica.install(lack(3), Row(entry(3), complete=True))
     assert replica.marked() == {at(3): True}
+
+
+def test_a_full_log_takes_so_many_rows_below_the_fence_as_it_has_room_for_and_the_others_later() -> None:
+    """All of a message were installed where one had room: a log of at most 50 entries had 139."""
+    replica, times = Behind(), (2, 4, 5, 6, 7)
+    replica.append(entry(1), entry(3))
+    replica.ask(Collect(NAME, fence=at(9)))
+    replica.capacity = Capacity(log_entries_max=3)
+    rows = [Row(entry(us), complete=True) for us in times]
+    for _ in range(2):
+        replica.install(lack(*times), *rows, Row(entry(1), complete=True), Row(entry(10)))
+        assert replica.marked() == {at(1): True, at(2): True, at(3): False, at(4): True}, "a quarter beyond"
+    replica.capacity = Capacity()
+    replica.install(lack(*times), *rows)
+    assert replica.marked().keys() == {at(us) for us in (1, 3, *times)}
+
+
+def test_what_is_refused_for_another_reason_than_room_is_not_installed_below_the_fence_either() -> None:
+    """As an object of a type that this cluster does not have."""
+    replica, name = Behind(), "tickets/t"
+    replica.store.apply(Forget(CELL, at(9)))
+    told = Collected(Status(), rows=(Row(entry(3), complete=True),), summary=None)
+    install(Lack(name, (at(3),)), told, replica.store, replica.handle, replica.room, replica.apply)
+    assert replica.handled == [Append(name, (entry(3),), "repair"), Commit(name, complete=(at(3),))]
+    assert replica.store.state(name) is None
+    assert replica.store.length(name) == 0
 
 
 def test_who_has_forgotten_the_object_since_lowers_no_floor() -> None:

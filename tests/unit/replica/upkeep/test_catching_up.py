@@ -439,6 +439,27 @@ async def test_a_full_replica_is_not_level_while_it_can_install_nothing(
     assert lag.level_s != level_s
 
 
+async def test_a_full_log_takes_in_below_its_fence_no_more_than_it_has_room_for(
+    members: list[Member], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The others wait for room, and are missing until then."""
+    here, there = members
+    name, missed = "queue/full", [at(there, number) for number in range(4)]
+    await put(there, name, *missed)
+    await answer_of(there, [Commit(name, complete=tuple(missed))])
+    await answer_of(here, [Collect(name, fence=max(missed))])
+    monkeypatch.setattr(here, "capacity", Capacity(log_entries_max=2))
+    following = CatchingUp(here, To(there), NOBODY)
+    for _ in range(3):
+        await following._pass("r2")
+    assert await here.run(lambda store: store.length(name)) == 3, "a quarter beyond the bound"
+    assert here.lags["r2"].changes == 1
+    monkeypatch.setattr(here, "capacity", Capacity())
+    await following._pass("r2")
+    assert await here.run(lambda store: store.stored(name, missed)) == set(missed)
+    assert here.lags["r2"].changes == 0
+
+
 @pytest.mark.parametrize("is_suspended", [True, False])
 @pytest.mark.parametrize(("paused_s", "asked"), [(1.0, 1), (DOCUMENT.limits.deadline_s_max + 1, 2)])
 async def test_an_answer_that_is_older_than_any_that_somebody_takes_in_is_asked_for_again(
