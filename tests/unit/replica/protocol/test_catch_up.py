@@ -30,7 +30,7 @@ from quorate.replica.protocol.catch_up import (
     missing,
     resumed,
 )
-from quorate.replica.protocol.log import Effect, Forget, MarkComplete, ObjectState, PutRows
+from quorate.replica.protocol.log import Effect, Forget, Log, MarkComplete, ObjectState, PutRows
 from quorate.replica.protocol.room import handle_within
 from quorate.timestamps.ballot import NO_BALLOT, Ballot
 from quorate.timestamps.clock import Now
@@ -517,3 +517,64 @@ def test_a_copy_goes_on_by_itself() -> None:
     copy.since = 7
     assert (progress.is_level, progress.since) == (True, 0)
     assert (copy.is_level, copy.latest) == (False, progress.latest)
+
+
+def looked(progress: Progress, told: Changed, log: Log) -> list[Lack]:
+    """A pass whose only answer is this."""
+    progress.begin()
+    lacking = progress.hear(progress.request(5), told, log)
+    for lack in lacking:
+        progress.wait_for(lack)
+    return lacking
+
+
+@pytest.mark.parametrize("most", [3, 10_000])
+def test_what_waits_has_a_bound_and_none_of_it_is_passed_over(
+    monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    """Where more may not be installed yet than is remembered, the same changes are looked at again."""
+    monkeypatch.setattr(catch_up, "WAITING_MAX", most)
+    progress, replica = Progress(), Replica()
+    entries = tuple(entry(number) for number in range(1, 6))
+    told = Changed(9, (Change(NAME, arrived=tuple(each.t for each in entries)),))
+    looked(progress, Changed(9), replica.store)
+    for _ in range(3):
+        lacking = looked(progress, told if progress.since == 0 else Changed(9), replica.store)
+        assert {t for lack in lacking for t in lack.entries} == {each.t for each in entries}
+    assert progress.since == (0 if most == 3 else 9)
+    assert progress.lag == (9 if most == 3 else 0) + min(most, 5)
+    assert progress.safe_since == 0
+    replica.ask(Append(NAME, entries))
+    assert looked(progress, told if progress.since == 0 else Changed(9), replica.store) == []
+    assert (progress.since, progress.lag, progress.safe_since) == (9, 0, 9)
+
+
+def test_decisions_that_are_behind_have_a_bound_and_none_is_passed_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Those that came meanwhile make room for others, also of objects that never change again."""
+    monkeypatch.setattr(catch_up, "WAITING_MAX", 3)
+    progress, replica = Progress(), Replica()
+    looked(progress, Changed(9), replica.store)
+    left, arrived = {f"queue/{number}" for number in range(8)}, 9
+    for _ in range(10):
+        changes = tuple(Change(name, ballot(1)) for name in sorted(left)) if progress.since < 9 else ()
+        for lack in looked(progress, Changed(arrived, changes), replica.store):
+            assert lack.is_behind
+            replica.ask(Commit(lack.object, ballot(1), summary=Summary()))
+            left.discard(lack.object)
+    assert left == set()
+    assert (progress.since, progress.safe_since) == (9, 9)
+
+
+def test_a_decision_that_was_seen_once_is_seen_again_after_a_restart() -> None:
+    """It is fetched at the second look only, and the object may never change again."""
+    progress, replica = Progress(), Replica()
+    looked(progress, Changed(9), replica.store)
+    looked(progress, Changed(12, (Change(NAME, ballot(1)),)), replica.store)
+    assert (progress.since, progress.safe_since) == (9, 0)
+    (lack,) = looked(progress, Changed(12), replica.store)
+    assert lack == Lack(NAME, (), is_behind=True)
+    replica.ask(Commit(NAME, ballot(1), summary=Summary()))
+    assert looked(progress, Changed(12), replica.store) == []
+    assert progress.safe_since == 12

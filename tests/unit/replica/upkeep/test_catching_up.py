@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from quorate.adts.log import Entry, Summary, Value
+from quorate.adts.log import Entry, Value
 from quorate.api_specs.cluster import ChoiceRule, ClusterDocument, ReplicaInfo
 from quorate.api_specs.configuration import with_members
 from quorate.api_specs.limits import Capacity
@@ -20,8 +20,6 @@ from quorate.api_specs.messages import (
     Appended,
     Batch,
     BatchReply,
-    Change,
-    Changed,
     Changes,
     Collect,
     Commit,
@@ -30,8 +28,7 @@ from quorate.client_sdk.protocol.configurations import joint, settled
 from quorate.client_sdk.protocol.core.values import Done, Failed, Outcome, ReadRepair, Unanswered
 from quorate.replica.data_folder.identity import open_folder
 from quorate.replica.protocol import catch_up
-from quorate.replica.protocol.catch_up import Lack, Progress
-from quorate.replica.protocol.log import Log
+from quorate.replica.protocol.catch_up import Lack
 from quorate.replica.service.member import Member
 from quorate.replica.store.store import StorageFailed, Store
 from quorate.replica.upkeep import catching_up
@@ -41,7 +38,7 @@ from quorate.timestamps.clock import Now
 from quorate.timestamps.timestamp import Timestamp, make
 from tests.support.asking import answer_of
 from tests.support.exchanging import Exchanging
-from tests.unit.replica.protocol.test_acceptor import NAME, Replica, ballot, entry
+from tests.unit.replica.protocol.test_acceptor import NAME
 
 DOCUMENT = ClusterDocument("test", tuple(ReplicaInfo(f"r{n}", f"http://127.0.0.1:{n}") for n in (1, 2)))
 Work = Callable[[Store], Any]
@@ -546,67 +543,6 @@ async def test_an_answer_that_grew_old_while_it_waited_for_the_store_is_asked_fo
     await following._pass("r2")
     assert len(to.collects()) == 2
     assert here.lags["r2"].entries == 1
-
-
-def looked(progress: Progress, told: Changed, log: Log) -> list[Lack]:
-    """A pass whose only answer is this."""
-    progress.begin()
-    lacking = progress.hear(progress.request(5), told, log)
-    for lack in lacking:
-        progress.wait_for(lack)
-    return lacking
-
-
-@pytest.mark.parametrize("most", [3, 10_000])
-def test_what_waits_has_a_bound_and_none_of_it_is_passed_over(
-    monkeypatch: pytest.MonkeyPatch, most: int
-) -> None:
-    """Where more may not be installed yet than is remembered, the same changes are looked at again."""
-    monkeypatch.setattr(catch_up, "WAITING_MAX", most)
-    progress, replica = Progress(), Replica()
-    entries = tuple(entry(number) for number in range(1, 6))
-    told = Changed(9, (Change(NAME, arrived=tuple(each.t for each in entries)),))
-    looked(progress, Changed(9), replica.store)
-    for _ in range(3):
-        lacking = looked(progress, told if progress.since == 0 else Changed(9), replica.store)
-        assert {t for lack in lacking for t in lack.entries} == {each.t for each in entries}
-    assert progress.since == (0 if most == 3 else 9)
-    assert progress.lag == (9 if most == 3 else 0) + min(most, 5)
-    assert progress.safe_since == 0
-    replica.ask(Append(NAME, entries))
-    assert looked(progress, told if progress.since == 0 else Changed(9), replica.store) == []
-    assert (progress.since, progress.lag, progress.safe_since) == (9, 0, 9)
-
-
-def test_decisions_that_are_behind_have_a_bound_and_none_is_passed_over(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Those that came meanwhile make room for others, also of objects that never change again."""
-    monkeypatch.setattr(catch_up, "WAITING_MAX", 3)
-    progress, replica = Progress(), Replica()
-    looked(progress, Changed(9), replica.store)
-    left, arrived = {f"queue/{number}" for number in range(8)}, 9
-    for _ in range(10):
-        changes = tuple(Change(name, ballot(1)) for name in sorted(left)) if progress.since < 9 else ()
-        for lack in looked(progress, Changed(arrived, changes), replica.store):
-            assert lack.is_behind
-            replica.ask(Commit(lack.object, ballot(1), summary=Summary()))
-            left.discard(lack.object)
-    assert left == set()
-    assert (progress.since, progress.safe_since) == (9, 9)
-
-
-def test_a_decision_that_was_seen_once_is_seen_again_after_a_restart() -> None:
-    """It is fetched at the second look only, and the object may never change again."""
-    progress, replica = Progress(), Replica()
-    looked(progress, Changed(9), replica.store)
-    looked(progress, Changed(12, (Change(NAME, ballot(1)),)), replica.store)
-    assert (progress.since, progress.safe_since) == (9, 0)
-    (lack,) = looked(progress, Changed(12), replica.store)
-    assert lack == Lack(NAME, (), is_behind=True)
-    replica.ask(Commit(NAME, ballot(1), summary=Summary()))
-    assert looked(progress, Changed(12), replica.store) == []
-    assert progress.safe_since == 12
 
 
 async def until_it_is_here(run: Run) -> None:
