@@ -220,7 +220,7 @@ def move_member(
     deadline_s: ChangeDeadlineOption = DEADLINE_S,
     as_json: AsJson = False,
 ) -> None:
-    """Have all find a member at another URL; callers go on, and nothing is copied.
+    """Tell all that a member has moved to another URL; callers go on, and nothing is copied.
 
     Stop it, write the URL into its copy of the cluster file, and start it
     there on its data folder. All others learn the URL by this command.

@@ -190,9 +190,8 @@ def move(at: ClusterDocument, places: Mapping[str, str]) -> Generator[Todo, Any,
 
 
 def _placed_in(document: ClusterDocument) -> dict[str, int]:
-    """In which configuration each member was given its URL, of both sides."""
-    sides = (document,) if document.former is None else (document.former, document)
-    return {each.id: each.placed_in for side in sides for each in side.replicas}
+    """In which configuration each member was given its URL."""
+    return {each.id: each.placed_in for each in document.members}
 
 
 def in_place(wanted: Wanted) -> Wanted:

@@ -152,9 +152,8 @@ def _repeated(
 
 
 def _settle(operation: Settle, task: Task, machine: Machine) -> OutcomeSteps:
-    how = (
-        "accept" if operation.how == "ack" else operation.how
-    )  # As it is called on disk and between replicas.
+    # As it is called on disk and between replicas.
+    how = "accept" if operation.how == "ack" else operation.how
     command = SettleCommand(how, operation.tokens, _us(operation.span_s))
     verdict = yield from decide(operation.object, command, task, machine)
     name = operation.how.capitalize()

@@ -219,15 +219,21 @@ def calls_while_no_decision_is_made() -> None:
         raise Violation(f"on a healthy cluster {outcome}")
 
 
-def call_for_which_some_have_no_room() -> None:
-    """f1 has stored calls at r2 and r3, of which r1 knows nothing. f2 stores add(last), which r1 takes late, and the others have no room for."""
+def _with_calls_at(*full: str) -> Played:
+    """f1 has stored calls at these replicas, which have no room for more; the third knows of none."""
     hand = Played(types={"own": CODE}, limits=FEW, clock=ClockSettings(front_end_error_s=0.0))
     for front in ("f1", "f2"):
         hand.ask(front, Invoke("own/x", TRAIL, TRAIL.call("look")))
     for number in range(4):
         hand.start("f1", add(f"{number}" + "x" * 100), f"add {number}")
-        hand.carry("f1", "r2", "r3")
+        hand.carry("f1", *full)
         hand.drop("f1")
+    return hand
+
+
+def call_for_which_some_have_no_room() -> None:
+    """f1 has stored calls at r2 and r3, of which r1 knows nothing. f2 stores add(last), which r1 takes late, and the others have no room for."""
+    hand = _with_calls_at("r2", "r3")
     hand.start("f2", add("last" + "x" * 100), "last")
     hand.carry("f2", "r2", "r3")
     while len(hand.packets) < 2:
@@ -241,13 +247,7 @@ def call_for_which_some_have_no_room() -> None:
 def call_given_up_beside_a_write() -> None:
     """r1 and r2 are full of f1's calls, and another front end has fenced y at r1. f2 stores add(last) and writes y in one turn, when r3 is in another
     configuration. The call begins anew, and is stored at r1 and r2. Then r3, which knows of no call, hears what the write's round sends again."""
-    hand = Played(types={"own": CODE}, limits=FEW, clock=ClockSettings(front_end_error_s=0.0))
-    for front in ("f1", "f2"):
-        hand.ask(front, Invoke("own/x", TRAIL, TRAIL.call("look")))
-    for number in range(4):
-        hand.start("f1", add(f"{number}" + "x" * 100), f"add {number}")
-        hand.carry("f1", "r1", "r2")
-        hand.drop("f1")
+    hand = _with_calls_at("r1", "r2")
     hand.vanish("f1")
     hand.wall_errors_us["f0"] = 10_000
     hand.start("f0", CompareAndSet("register/y", None, Value("0")), "fencing", is_noted=False)
