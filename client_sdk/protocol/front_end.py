@@ -165,20 +165,7 @@ class FrontEnd(TimeNow):
         self._now = now
         if isinstance(answer, BatchReply) and now.since_s(sent) > self.limits.deadline_s_max:
             answer = Unanswered("its answer came too late", definite=False)
-        if isinstance(answer, BatchReply):
-            self._time.measure(replica, answer.now_us, sent, now)
-            self._time.witness(answer.clock, now)
-            self._time.hear_of_ahead(answer.ahead)
-            self._forwarded.coordinators.heard(replica, answer.incarnation, now.mono_s)
-            self._forwarded.coordinators.note_clock(replica, is_near=self._time.is_near(answer.now_us, now))
-            self._source.note(replica, is_well=True)
-            begun_s = [sent_for[2] for token in tokens if (sent_for := self._tokens.get(token)) is not None]
-            if begun_s:
-                self._answer_times.note(replica, now.mono_s - min(begun_s))
-        else:
-            self._time.miss(replica, now)
-            self._forwarded.coordinators.failed(replica, now.mono_s)
-            self._source.note(replica, is_well=False)
+        self._learn_of(replica, tokens, answer, sent)
         for place, token in enumerate(tokens):
             # A token stands for each request of its send: the first finds all.
             if (sent_for := self._tokens.pop(token, None)) is None:
@@ -199,6 +186,29 @@ class FrontEnd(TimeNow):
                 self._absorb(replica, answer.incarnation, request, reply)
             self._post(task, Answered(replica, token, replies))
         return self._effects()
+
+    def _learn_of(self, replica: str, tokens: Sequence[int], answer: Answer, sent: Now) -> None:
+        """What the answer, or its lack, says of the replica itself."""
+        if isinstance(answer, BatchReply):
+            self._time.measure(replica, answer.now_us, sent, self._now)
+            self._time.witness(answer.clock, self._now)
+            self._time.hear_of_ahead(answer.ahead)
+            self._forwarded.coordinators.heard(replica, answer.incarnation, self._now.mono_s)
+            self._forwarded.coordinators.note_clock(
+                replica, is_near=self._time.is_near(answer.now_us, self._now)
+            )
+            self._source.note(replica, is_well=True)
+            begun_s = [sent_for[2] for token in tokens if (sent_for := self._tokens.get(token)) is not None]
+            if begun_s:
+                self._answer_times.note(replica, self._now.mono_s - min(begun_s))
+        elif not self.is_reconfigured(answer):
+            self._time.miss(replica, self._now)
+            self._forwarded.coordinators.failed(replica, self._now.mono_s)
+            self._source.note(replica, is_well=False)
+
+    def is_reconfigured(self, answer: Unanswered) -> bool:
+        """Whether it refuses for a configuration that this front end goes on to, or has gone on to since: the replica itself is well."""
+        return answer.epoch is not None and answer.epoch >= self.epoch
 
     def take_forwarded_reply(self, token: int, answer: ForwardedReply | Unanswered, now: Now) -> Effects:
         """Take in what came of one forwarded request."""

@@ -69,6 +69,9 @@ class Machine(Protocol):
     def pause_coordinator(self, coordinator: str) -> None:
         """Do not ask this one for a while."""
 
+    def is_reconfigured(self, answer: Unanswered) -> bool:
+        """Whether it refuses for a later configuration: the replica itself is well."""
+
     def count(self, what: str) -> None:
         """Add one to a counter."""
 
@@ -131,7 +134,8 @@ class ForwardingPolicy:
         if isinstance(answer, ForwardedReply) and len(answer.results) == len(batch):
             self._take_in(task, coordinator, answer, batch, finish)
             return
-        self._machine.pause_coordinator(coordinator)
+        if not (isinstance(answer, Unanswered) and self._machine.is_reconfigured(answer)):
+            self._machine.pause_coordinator(coordinator)
         definite = isinstance(answer, Unanswered) and answer.definite
         detail = (
             answer.detail if isinstance(answer, Unanswered) else "its answer does not fit what it was asked"

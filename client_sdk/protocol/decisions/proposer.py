@@ -31,7 +31,7 @@ from .payloads import Gone, TooHeavy, Withheld, fetch_payloads, filled, is_overw
 from .pending import COMMANDS_MAX, Batches, CommandResult, PendingCommand
 from .pending import Machine as DecidingMachine
 from .read_window import ReadWindows
-from .summary_builder import Context, is_included
+from .summary_builder import Context, is_included, is_surely_remembered
 from .term import Term, TermLost
 from .transitions import (
     Command,
@@ -99,7 +99,9 @@ class Proposer:
         """Those whom the decision at hand is for."""
         self._losses = 0
         self._round_s = 0.0
-        """How long the latest round took until its quorum had answered."""
+        """How long the latest round took until its quorum had answered,"""
+        self._round_ended_s = 0.0
+        """and when that was."""
         self._round: Gathering | None = None
         self._choose()
 
@@ -248,7 +250,7 @@ class Proposer:
             if self._term is None:
                 self._term = Term(self._machine.stamp_for(self._cache), self._cache, self._initial)
                 is_fresh = False
-            elif is_fresh or (self._is_queue and self._proposed is None):
+            elif is_fresh or self._is_fit(task.now):
                 if is_fresh and self._is_proposed_in_doubt:
                     yield from self._write_back(task)
                 if not (yield from self._come_to_turn(task, batch)):
@@ -353,6 +355,12 @@ class Proposer:
             limits=self._machine.limits,
         )
 
+    def _is_fit(self, now: Now) -> bool:
+        """Whether an accept may be sent under the term without another look. After a long rest others may have decided under so many terms that no
+        summary tells any more whether an accept that is refused took effect, and its callers had an unknown outcome."""
+        rested_s, term_s = now.mono_s - self._round_ended_s, max(self._round_s, BACKOFF_S_FIRST)
+        return self._is_queue and self._proposed is None and is_surely_remembered(rested_s, term_s)
+
     def _collect(self, task: Task, commands: list[Command]) -> DecideSteps:
         """Promises, fences and logs of an initial quorum, read after this call began; and after what was thrown away meanwhile."""
         lives = -1
@@ -398,6 +406,7 @@ class Proposer:
         try:
             yield from round_.wait(is_enough)
         finally:
+            self._round_ended_s = task.now.mono_s
             self._round_s = task.now.mono_s - begun_s
 
     def _fence_wanted(self, wanted: int) -> Timestamp:

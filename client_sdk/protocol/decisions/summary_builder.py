@@ -166,6 +166,11 @@ class SummaryBuilder:
         return tuple(part for place, part in enumerate(ambiguous) if place >= old or part[0] in keep)
 
 
+def is_surely_remembered(rested_s: float, term_s: float) -> bool:
+    """Whether summaries still remember a term whose owner has rested so long, where each term of others takes `term_s` at least."""
+    return rested_s <= TERMS_MAX * term_s
+
+
 def is_included(summary: Summary, ballot: Ballot) -> bool | None:
     """Whether the decision that was proposed under `ballot` is part of the chain that led to `summary`.
 

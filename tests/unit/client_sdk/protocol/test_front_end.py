@@ -71,8 +71,9 @@ LOST = Unanswered("connection reset")
 class Driven:
     """A front end at a time that stands still but for `tick`; what its effects were."""
 
-    def __init__(self, own: str | None = None) -> None:
-        self.front = FrontEnd(document_of(*REPLICAS, clock=EXACT), site="a", seed=1, own=own)
+    def __init__(self, own: str | None = None, *, may_forward: bool = False) -> None:
+        document = document_of(*REPLICAS, clock=EXACT)
+        self.front = FrontEnd(document, site="a", seed=1, own=own, may_forward=may_forward)
         self.now = Now(0.0, START_US)
         self.sends: list[Send] = []
         """All that was sent and wants an answer."""
@@ -508,8 +509,8 @@ def test_a_queue_is_exact_if_its_rule_says_so_and_its_outboxes_are_no_such_queue
 class Changing(Driven):
     """A front end whose cluster begins to change to r1, r4 and r5."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, *, may_forward: bool = False) -> None:
+        super().__init__(may_forward=may_forward)
         self.before = document_of(*REPLICAS, clock=EXACT)
         self.both = joint(self.before, document_of("r1", "r4", "r5", clock=EXACT))
 
@@ -573,6 +574,26 @@ def test_a_term_ends_with_its_configuration() -> None:
     asked = {each.ballot for each in driven.requests()[first:] if isinstance(each, Collect)}
     assert len(asked) == 1
     assert not asked & (before | {None})
+
+
+@pytest.mark.parametrize(
+    ("epoch", "is_asked"), [(None, False), (0, False), (1, True)], ids=["no answer", "behind", "ahead"]
+)
+def test_who_refused_for_the_configuration_that_is_in_force_now_decides_on_as_before(
+    epoch: int | None, is_asked: bool
+) -> None:
+    """Where all were taken for replicas that are away, callers would decide for themselves, each against all others."""
+    driven = Changing(may_forward=True)
+    driven.start(Read(CELL))
+    late, (again, *_) = list(driven.sends), driven.change()
+    driven.deliver(again, shown())
+    coordinator = driven.front.coordinator_of(QUEUE)
+    assert coordinator == again.replica
+    driven.lose(
+        next(send for send in late if send.replica == coordinator),
+        Unanswered("another", refused=True, epoch=epoch),
+    )
+    assert (driven.front.coordinator_of(QUEUE) == coordinator) is is_asked
 
 
 def test_an_earlier_configuration_is_not_gone_back_to() -> None:

@@ -65,6 +65,10 @@ class Machine:
         """See handing.Machine."""
         self.paused.append(coordinator)
 
+    def is_reconfigured(self, answer: Unanswered) -> bool:
+        """See handing.Machine."""
+        return answer.epoch is not None
+
     def count(self, what: str) -> None:
         """See handing.Machine."""
 
@@ -219,6 +223,14 @@ def test_what_the_host_certainly_did_not_do_is_decided_here(rig: Rig, answer: An
     assert not rig.verdicts
     assert [(asked.is_here, asked.is_proposed) for asked in batch] == [(True, False)] * 2
     assert rig.machine.paused == ["r1"]
+
+
+def test_a_host_that_refuses_for_a_later_configuration_is_asked_again(rig: Rig) -> None:
+    """Else every caller would decide for itself after each change, against all others."""
+    refused = Unanswered("another configuration", refused=True, definite=True, epoch=1)
+    (asked,) = rig.hand(refused, commands=(DequeueCommand(1),))
+    assert (asked.is_here, asked.is_proposed) == (True, False)
+    assert not rig.machine.paused
 
 
 @pytest.mark.parametrize("answer", LOST, ids=["copy", "silence", "does not fit"])

@@ -19,6 +19,7 @@ from quorate.client_sdk.protocol.decisions.proposer import (
     BACKOFF_SHARE_MAX,
     Proposer,
 )
+from quorate.client_sdk.protocol.decisions.summary_builder import TERMS_MAX
 from quorate.client_sdk.protocol.decisions.transitions import Command, ConfirmCommand
 from quorate.timestamps.ballot import NO_BALLOT, step_of, term_of
 from quorate.timestamps.timestamp import ZERO, Timestamp
@@ -131,6 +132,25 @@ def test_a_steady_owner_decides_with_one_accept_on_which_the_next_collect_rides(
     requests = [send.request for send in deciding.sends[before:]]
     assert [type(each) for each in requests] == [Accept] * len(REPLICAS)
     assert all(isinstance(each, Accept) and step_of(each.ballot) == 2 and each.then for each in requests)
+
+
+def test_an_owner_that_has_rested_for_as_long_as_summaries_remember_looks_before_it_takes() -> None:
+    """Its term may be over, and an accept that is refused was never done: nobody could tell it that any more."""
+    deciding = steady()
+    deciding.sleep_alone(TERMS_MAX * BACKOFF_S_FIRST * 1.01)
+    deciding.begin(DequeueCommand(1))
+    term = deciding.collect_at("r1").ballot
+    deciding.answer("r1", Collected(Status(), refused=True))
+    assert deciding.counted["terms lost"] == 1
+    deciding.sleep(BACKOFF_S_MAX)
+    assert deciding.collect_at("r1").ballot != term
+    far = ballot(70_000_000)
+    summary = Summary(ONE.t, terms=(far,), terms_floor=far)
+    deciding.answer_all(
+        shown(*complete(TWO), decided=far, fence=TWO.t, horizon=ONE.t, summary=summary), "r1", "r2"
+    )
+    deciding.accept("r1", "r2")
+    assert deciding.results == [(ONE,), (TWO,)]
 
 
 def test_what_lies_above_the_fences_is_collected_anew_by_a_steady_owner_too() -> None:
