@@ -101,6 +101,10 @@ class Progress:
         self.since = since
         self.latest = since
         """The number of the other's newest change, as far as is known."""
+        self._is_told = False
+        """Whether the other one has told of its newest change."""
+        self._is_informed = False
+        """Whether it had when the pass began: one that begins without looks at nothing."""
         self._upto = since
         self._place = 0
         self._below = 0
@@ -133,8 +137,8 @@ class Progress:
 
     @property
     def is_level(self) -> bool:
-        """Whether nothing of what was looked at is missing here still."""
-        return not self._waiting
+        """Whether this replica has all that the other one had when the pass before ended."""
+        return (self._is_informed or (self._is_told and self.since == self.latest)) and not self._waiting
 
     @property
     def has_more_to_ask(self) -> bool:
@@ -146,6 +150,7 @@ class Progress:
         if self._is_cut:
             self._make_places()
         self._upto, self._place, self._below = self.latest, 0, 0
+        self._is_informed = self._is_told
         self._began, self._is_cut = self.since, False
         self._lacks, self._turn, self._full_at = 0, self._full_at, 0
         self._passes += 1
@@ -169,9 +174,10 @@ class Progress:
             return []
         if told.latest < self.latest:  # The store there is another one: all begins anew.
             self.since = self.latest = 0
+            self._is_told = False
             self.begin()
             return []
-        self.latest = told.latest
+        self.latest, self._is_told = told.latest, True
         lacking = [lack for change in told.objects if (lack := self._lack(change, log)) is not None]
         self._place, self._below = told.place, told.below
         if not told.more:

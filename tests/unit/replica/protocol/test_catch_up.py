@@ -272,6 +272,29 @@ def begun(since: int = 0, latest: int = 9) -> tuple[Progress, Replica]:
     return progress, replica
 
 
+def test_nobody_is_level_by_a_pass_that_began_before_the_other_one_told_how_far_it_has_come() -> None:
+    """A new replica would count as level in its first second, and get a vote though it has nothing."""
+    progress, replica = resumed(0), Replica()
+    progress.begin()
+    heard(progress, Changed(9), replica)
+    assert not progress.is_level
+    progress.begin()
+    heard(progress, Changed(12), replica)
+    assert progress.is_level
+    heard(progress, Changed(3), replica)
+    assert not progress.is_level, "its store is another one"
+    progress.begin()
+    heard(progress, Changed(3), replica)
+    assert not progress.is_level
+
+
+def test_who_missed_nothing_while_it_was_stopped_is_level_at_once() -> None:
+    progress, replica = resumed(9), Replica()
+    progress.begin()
+    heard(progress, Changed(9), replica)
+    assert progress.is_level
+
+
 def test_a_pass_looks_up_to_what_was_the_latest_change_when_the_one_before_ended() -> None:
     """What all replicas are just being sent is no loss."""
     progress, replica = begun(since=4)

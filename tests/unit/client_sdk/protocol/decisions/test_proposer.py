@@ -49,6 +49,10 @@ class Deciding(Stage):
         self.cache = self.cache_of(name)
         self.proposer = Proposer(self.cache, self)
 
+    def is_reconfigured(self, answer: Unanswered) -> bool:
+        """See Machine."""
+        return answer.epoch is not None
+
     def begin(self, *commands: Command) -> list[PendingCommand]:
         """Callers ask, and the proposer runs for them; it must not run yet."""
         asked = [PendingCommand(each, self.caller(2 + place)) for place, each in enumerate(commands)]
