@@ -16,7 +16,7 @@ the replica that decides on the queue, or of the leader: etcd's first hands that
 (`replace, not handed over`).
 
 With `--carry`, the entries wait in QUEUES queues, of which the callers' is one, and each key is an object of its own. Then a learner is added, catches up
-(`catches up`: until it misses what is on its way alone), and gets its vote.
+(`catches up`: until it was level with each other one), and gets its vote.
 """
 
 import argparse
@@ -27,7 +27,6 @@ import tempfile
 import time
 from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, contextmanager
-from math import inf
 from pathlib import Path
 from statistics import median
 from subprocess import CalledProcessError, TimeoutExpired
@@ -47,8 +46,6 @@ from quorate.client_sdk.protocol.coordinators import Coordinators
 PEERS: Final = ("etcd", "rabbitmq")
 CHANGE_S: Final = 900.0
 LOOK_S: Final = 0.25
-MISSING_MAX: Final = 1000
-"""So many changes may be on their way while callers are served: what they do in a few seconds."""
 QUEUE: Final = "jobs"
 QUEUES: Final = 10
 NO_CHANGE: Final = ("quiet", "start")
@@ -140,21 +137,20 @@ class Changing:
 
     async def _caught_up(self, url: str) -> None:
         until_s = time.monotonic() + CHANGE_S
-        while await asyncio.to_thread(missing, url) > MISSING_MAX:
+        while not await asyncio.to_thread(is_level, url):
             if time.monotonic() > until_s:
                 raise SystemExit(f"the learner has not caught up within {CHANGE_S:.0f} s")
             await asyncio.sleep(LOOK_S)
 
 
-def missing(url: str) -> float:
-    """How many changes of another replica this one has not looked at: the most of all others."""
+def is_level(url: str) -> bool:
+    """Whether the replica there had all that each other one had, a while ago."""
     try:
         told: Any = get(url, "/v1/status", None)
     except NoAnswer:
-        return inf
-    return max(
-        (inf if each["lag"] is None else each["lag"] for each in told["catch_up"].values()), default=inf
-    )
+        return False
+    others = told["catch_up"].values()
+    return bool(others) and all(each["age_s"] is not None for each in others)
 
 
 async def fill(cluster: LocalCluster, entries: int, keys: int) -> Line:
