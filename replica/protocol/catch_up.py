@@ -251,7 +251,7 @@ class Progress:
             del self._behind[lack.object]
         told_of = {row.entry.t for row in told.rows}
         left = set(missing(lack.object, (t for t in told_of if t > told.status.horizon), log))
-        left -= _overtaken(lack.object, left, log)
+        left -= overtaken(lack.object, left, log)
         # An answer without rows is the last one: what is asked for newest first is deleted oldest first.
         rest = tuple(t for t in lack.entries if t not in told_of) if told_of else ()
         for t in lack.entries:
@@ -287,7 +287,7 @@ def missing(name: str, timestamps: Iterable[Timestamp], log: Log) -> tuple[Times
     return tuple(sorted(set(wanted) - log.stored(name, wanted), reverse=True)) if wanted else ()
 
 
-def _overtaken(name: str, left: Collection[Timestamp], log: Log) -> set[Timestamp]:
+def overtaken(name: str, left: Collection[Timestamp], log: Log) -> set[Timestamp]:
     """Those that no view needs, for a complete entry here overtakes them (`gc.collection.collected_by_completion`). With `collect = false` they never become history; one that is not
     complete, and lies below the fence, would be waited for as long as the object is there."""
     if not left or not is_overwritten(adt_of(name)):

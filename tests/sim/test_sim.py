@@ -34,6 +34,10 @@ LATER_REGRESSIONS: Final = {
         "varied",
     ): "none of the protocol: replicas were held to have caught up with a janitor's decision that was on its way",
     (
+        5910000431,
+        "varied",
+    ): "none of the protocol: what a complete entry overtakes was to be everywhere, though no view needs it, and with collect = false a log keeps it",
+    (
         4085041226,
         "varied",
     ): "none of the protocol: without any fault no operation was to be refused, though more carried keys than an object remembers",
