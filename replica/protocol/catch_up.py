@@ -13,7 +13,9 @@ It must not know how messages travel, nor when.
 
 from collections.abc import Callable, Collection, Iterable
 from copy import copy
-from typing import Final, NamedTuple, TypeVar
+from dataclasses import dataclass, field
+from dataclasses import replace as replace_fields
+from typing import Final, Generic, NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
@@ -50,8 +52,8 @@ NEWEST_MAX: Final = 100
 NEWEST_BYTES: Final = 65_536
 """Of a cell's newest entries so many are looked at, and of their values so much, to find a complete one."""
 WAITING_MAX: Final = 10_000
-"""Entries that may not be installed yet, and objects whose decisions are behind, that are remembered for each other replica. Of more entries, those
-that were given out to be repaired make room for others, in turn: else so many that never become complete would keep all others from it."""
+"""Entries that may not be installed yet, and as many objects whose decisions are behind, that are remembered for each other replica. Of more, those that
+were asked for in vain make room for others, in turn: else so many that never become complete, or decided, would keep all others from it."""
 
 
 class Lack(NamedTuple):
@@ -71,11 +73,12 @@ class Lack(NamedTuple):
 
 class _Behind(NamedTuple):
     """A ballot that was committed at the other replica and not here, and what the pass that found it began after; `is_due` from
-    the next pass on: a decision under way reaches all by itself."""
+    the next pass on (a decision under way reaches all by itself), and whether it was before."""
 
     ballot: Ballot
-    since: int
+    began: int
     is_due: bool = False
+    was_due: bool = False
 
 
 class _Waiting(NamedTuple):
@@ -88,6 +91,42 @@ class _Waiting(NamedTuple):
 
 
 _NOT_BEHIND: Final = _Behind(NO_BALLOT, 0)
+
+
+@dataclass
+class _Places(Generic[_Key, _Value]):
+    """Places for what a pass finds and cannot have yet. Where there are too few, a pass begins with what the one before had no place for."""
+
+    held: dict[_Key, _Value] = field(default_factory=dict)
+    _met: int = 0
+    """How many finds of this pass came;"""
+    _turn: int = 0
+    """from which on further ones are remembered;"""
+    _full_at: int = 0
+    """and the first for which there was no place."""
+
+    def copy(self) -> "_Places[_Key, _Value]":
+        """The same places, which are filled by themselves."""
+        return replace_fields(self, held=dict(self.held))
+
+    def begin(self) -> None:
+        """A pass begins."""
+        self._met, self._turn, self._full_at = 0, self._full_at, 0
+
+    def find(self) -> None:
+        """The pass comes to another find, of one thing or of several."""
+        self._met += 1
+
+    def put(self, key: _Key, value: _Value) -> bool:
+        """Remember it, or what is new about it; False: there is no place for it in this pass."""
+        if key not in self.held:
+            if self._met < self._turn:
+                return False
+            if len(self.held) >= WAITING_MAX:
+                self._full_at = self._full_at or self._met
+                return False
+        self.held[key] = value
+        return True
 
 
 class Progress:
@@ -112,38 +151,32 @@ class Progress:
         """What the pass began after."""
         self._is_cut = False
         """Whether the pass found more than is remembered: then the next one looks at all of it again."""
-        self._lacks = 0
-        """How many lacks the pass has met;"""
-        self._turn = 0
-        """from which on it remembers further entries;"""
-        self._full_at = 0
-        """and the one for which it had no place: the next pass begins with that."""
         self._passes = 0
-        self._waiting: dict[tuple[str, Timestamp], _Waiting] = {}
+        self._waiting: _Places[tuple[str, Timestamp], _Waiting] = _Places()
         """Entries that could not be installed: below the fence and not marked complete, say."""
-        self._behind: dict[str, _Behind] = {}
+        self._behind: _Places[str, _Behind] = _Places()
         """By object: what was committed there and not here."""
 
     def copy(self) -> "Progress":
         """The same progress, which goes on by itself."""
         found = copy(self)
-        found._waiting, found._behind = dict(self._waiting), dict(self._behind)
+        found._waiting, found._behind = self._waiting.copy(), self._behind.copy()
         return found
 
     @property
     def lag(self) -> int:
         """How many changes of the other one were not looked at; each is an entry or a decision."""
-        return self.latest - self.since + len(self._waiting)
+        return self.latest - self.since + len(self._waiting.held)
 
     @property
     def is_level(self) -> bool:
         """Whether this replica has all that the other one had when the pass before ended."""
-        return (self._is_informed or (self._is_told and self.since == self.latest)) and not self._waiting
+        return (self._is_informed or (self._is_told and self.since == self.latest)) and not self._waiting.held
 
     @property
     def has_more_to_ask(self) -> bool:
         """Whether more is asked for than what the other one tells of: what passes before have found, and is not here."""
-        return bool(self._waiting or self._behind)
+        return bool(self._waiting.held or self._behind.held)
 
     def begin(self) -> None:
         """Begin a pass, up to what was the latest change when the pass before ended."""
@@ -152,16 +185,20 @@ class Progress:
         self._upto, self._place, self._below = self.latest, 0, 0
         self._is_informed = self._is_told
         self._began, self._is_cut = self.since, False
-        self._lacks, self._turn, self._full_at = 0, self._full_at, 0
+        self._waiting.begin()
+        self._behind.begin()
         self._passes += 1
-        self._behind = {name: each._replace(is_due=True) for name, each in self._behind.items()}
+        behind = self._behind.held
+        self._behind.held = {name: each._replace(is_due=True) for name, each in behind.items()}
 
     def _make_places(self) -> None:
-        """What was overdue once is forgotten, for what found no place. It is found again: the pass begins no later than the one that found it."""
-        done = {key: each for key, each in self._waiting.items() if each.was_due}
-        for key in done:
-            del self._waiting[key]
-        self.since = min([self.since, *(each.began for each in done.values())])
+        """What was asked for in vain is forgotten, for what found no place. It is found again: the pass begins no later than the one that found it."""
+        waiting, behind = self._waiting.held, self._behind.held
+        self._waiting.held = {key: each for key, each in waiting.items() if not each.was_due}
+        self._behind.held = {name: each for name, each in behind.items() if not (each.is_due or each.was_due)}
+        began = [each.began for each in waiting.values() if each.was_due]
+        began += [each.began for each in behind.values() if each.is_due or each.was_due]
+        self.since = min([self.since, *began])
 
     def request(self, limit: int) -> Changes:
         """The next question of the pass."""
@@ -189,14 +226,22 @@ class Progress:
     @property
     def safe_since(self) -> int:
         """What to begin after when this is forgotten: only what waits for nothing is behind it."""
-        return 0 if self._waiting else min((each.since for each in self._behind.values()), default=self.since)
+        if self._waiting.held:
+            return 0
+        return min((each.began for each in self._behind.held.values()), default=self.since)
 
     def _lack(self, change: Change, log: Log) -> Lack | None:
         here = _state(change.object, log)
         entries = missing(change.object, change.arrived, log) if change.arrived else ()
-        behind = self._behind.pop(change.object, _NOT_BEHIND)
+        behind = self._behind.held.get(change.object, _NOT_BEHIND)
         if change.committed > here.committed:
-            self._remember(self._behind, change.object, _Behind(change.committed, self._began))
+            self._behind.find()
+            was_due = behind.is_due or behind.was_due
+            self._is_cut |= not self._behind.put(
+                change.object, _Behind(change.committed, self._began, was_due=was_due)
+            )
+        else:
+            self._behind.held.pop(change.object, None)
         is_behind = behind.is_due and here.committed < behind.ballot
         return Lack(change.object, entries, is_behind) if entries or is_behind else None
 
@@ -205,14 +250,15 @@ class Progress:
         if not self.has_more_to_ask:
             return []
         by_object: dict[str, list[Timestamp]] = {}
-        for name, t in self._waiting:
+        for name, t in self._waiting.held:
             by_object.setdefault(name, []).append(t)
         left = {name: missing(name, entries, log) for name, entries in by_object.items()}
-        self._waiting = {(name, t): self._waiting[name, t] for name, entries in left.items() for t in entries}
-        self._behind = {
-            name: each for name, each in self._behind.items() if _state(name, log).committed < each.ballot
+        waiting, behind = self._waiting.held, self._behind.held
+        self._waiting.held = {(name, t): waiting[name, t] for name, entries in left.items() for t in entries}
+        self._behind.held = {
+            name: each for name, each in behind.items() if _state(name, log).committed < each.ballot
         }
-        due = {name for name, each in self._behind.items() if each.is_due}
+        due = {name for name, each in self._behind.held.items() if each.is_due}
         return [
             Lack(name, left.get(name, ()), name in due)
             for name in sorted(left.keys() | due)
@@ -221,34 +267,21 @@ class Progress:
 
     def wait_for(self, lack: Lack) -> None:
         """It is not here yet; the next pass asks again."""
-        self._lacks += 1
+        self._waiting.find()
         begun = _Waiting(self._passes, self._began, self._passes + OVERDUE_PASSES)
         for t in lack.entries:
             key = lack.object, t
-            if key in self._waiting:
-                continue
-            if self._lacks < self._turn:
-                self._look_again()
-            elif not self._remember(self._waiting, key, begun):
-                self._full_at = self._full_at or self._lacks
-
-    def _remember(self, where: dict[_Key, _Value], key: _Key, value: _Value) -> bool:
-        if has_room := key in where or len(where) < WAITING_MAX:
-            where[key] = value
-        else:
-            self._look_again()
-        return has_room
-
-    def _look_again(self) -> None:
-        """The next pass looks at all that this one does."""
-        self.since, self._is_cut = self._began, True
+            if not self._waiting.put(key, self._waiting.held.get(key, begun)):
+                self._is_cut = True
+        if self._is_cut:  # Perhaps after its last question, when `since` has passed all that it looked at.
+            self.since = self._began
 
     def settle(self, lack: Lack, told: Collected, log: Log) -> Lack | None:
         """What was told has been installed as far as may be; what of the lack to ask for once more, where the answer had no room
         for all. What the other one has no more is waited for no longer."""
-        behind = self._behind.get(lack.object)
+        behind = self._behind.held.get(lack.object)
         if behind is not None and _is_over(lack, told, behind.ballot, log):
-            del self._behind[lack.object]
+            del self._behind.held[lack.object]
         told_of = {row.entry.t for row in told.rows}
         left = set(missing(lack.object, (t for t in told_of if t > told.status.horizon), log))
         left -= overtaken(lack.object, left, log)
@@ -256,7 +289,7 @@ class Progress:
         rest = tuple(t for t in lack.entries if t not in told_of) if told_of else ()
         for t in lack.entries:
             if t not in left and t not in rest:
-                self._waiting.pop((lack.object, t), None)
+                self._waiting.held.pop((lack.object, t), None)
         return Lack(lack.object, rest) if rest else None
 
     def overdue(self, told: Iterable[tuple[Lack, Reply]]) -> dict[str, list[Entry]]:
@@ -266,12 +299,12 @@ class Progress:
         for lack, reply in told:
             for row in reply.rows if isinstance(reply, Collected) else ():
                 key = lack.object, row.entry.t
-                waiting = self._waiting.get(key)
+                waiting = self._waiting.held.get(key)
                 if waiting is None or row.complete or self._passes < waiting.due:
                     continue
                 found.setdefault(lack.object, []).append(row.entry)
                 again = min(self._passes - waiting.since, AGAIN_PASSES_MAX)
-                self._waiting[key] = waiting._replace(due=self._passes + again, was_due=True)
+                self._waiting.held[key] = waiting._replace(due=self._passes + again, was_due=True)
         return found
 
 
