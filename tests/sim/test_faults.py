@@ -170,11 +170,12 @@ def test_a_failure_shows_the_end_of_the_run_and_how_to_replay_it(monkeypatch: py
 
 
 TRACE_SEEDS = """
-import re
+import gc, os, re
 from quorate.simulation.run import run
 from tests.sim.run import WORLDS, bounds_of
-SEEDS = {"varied": range(1460, 1468), "own": (17, 23), "library": (8, 9, 14), "full": (4_080_000_016, 4_080_000_022)}
+SEEDS = {"varied": range(1460, 1468), "own": (17, 23), "library": (8, 9, 14), "full": (4_080_000_016, 4_080_000_022), "small": range(6_000_200_056, 6_000_200_060)}
 kept = []
+gc.set_threshold(int(os.environ["COLLECT_AFTER"]))
 for worlds, seeds in SEEDS.items():
     for seed in seeds:
         kept += [bytearray(hash(str((seed, place))) % 3_000) for place in range(1_000)][::2]
@@ -184,7 +185,8 @@ for worlds, seeds in SEEDS.items():
 
 
 def test_the_same_seed_is_the_same_run_in_every_process() -> None:
-    """Also where sets come in another order, of names as in every new process, of objects as wherever they lie in memory."""
+    """Also where sets come in another order, of names as in every new process, of objects as wherever they lie in memory; and whenever garbage is
+    collected: front ends hold some of what they know weakly."""
     traces = [
         subprocess.run(
             [sys.executable, "-c", TRACE_SEEDS],
@@ -192,9 +194,9 @@ def test_the_same_seed_is_the_same_run_in_every_process() -> None:
             text=True,
             timeout=120,
             check=True,
-            env=os.environ | {"PYTHONHASHSEED": hash_seed},
+            env=os.environ | {"PYTHONHASHSEED": hash_seed, "COLLECT_AFTER": collect_after},
         ).stdout
-        for hash_seed in ("1", "2")
+        for hash_seed, collect_after in (("1", "100"), ("2", "2000"))
     ]
     assert len(traces[0].splitlines()) > 1_000
     assert traces[0] == traces[1]
