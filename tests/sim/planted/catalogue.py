@@ -467,7 +467,7 @@ PLANTS: Final = (
     in_outboxes("one-key-insisted-on", outboxes.insist_on_one_key, ("answers",), first=64),
     in_outboxes("outboxes-not-asked", outboxes.ask_no_outbox, ("linearizable", "empty"), first=7),
     in_outboxes(
-        "outboxes-asked-before", outboxes.look_at_outboxes_only_before, ("linearizable", "empty"), first=59
+        "outboxes-asked-before", outboxes.look_at_outboxes_only_before, ("linearizable", "empty"), first=140
     ),
     in_outboxes(
         "outboxes-asked-afterwards",

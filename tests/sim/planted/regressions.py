@@ -252,6 +252,7 @@ def owner_deposed_after_a_long_turn() -> None:
     hand.packets.clear()
     hand.sleep(int(0.47 * memory_us))
     hand.start("f1", Dequeue(QUEUE), "y")
+    hand.go_until(Accept, "f1", "r1", "r2")  # After so long a rest it looks first.
     hand.reach("f1", "r1", "r2")
     hand.drop("f1")
     hand.sleep(int(0.55 * memory_us))
