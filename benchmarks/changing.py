@@ -1,7 +1,7 @@
 """What callers feel while members and quorum choices of a running cluster change; beside etcd and RabbitMQ.
 
     python benchmarks/changing.py [--runs 3] [--rest-ms 20] [--seconds 5] [--peers FOLDER]
-    python benchmarks/changing.py --carry ENTRIES KEYS      what a cluster means that holds so much
+    python benchmarks/changing.py --carry ENTRIES KEYS [--rate N]      what a cluster means that holds so much
 
 Five callers share a queue (enqueue, dequeue), and have a register each (write, read), one operation at a time, with a rest in
 between. One JSON line per phase: how long it took, how many operations were under way meanwhile, how many failed, the median, the 99th
@@ -79,8 +79,9 @@ def calls_of(client: AsyncClient, caller: int) -> Mapping[str, Call]:
 class Changing:
     """One run on one cluster."""
 
-    def __init__(self, cluster: LocalCluster, callers: Callers) -> None:
+    def __init__(self, cluster: LocalCluster, callers: Callers, rate: str) -> None:
         self._cluster: Final = cluster
+        self._paced: Final = ("--rate", rate) if rate else ()
         self._callers: Final = callers
         self._members: Final = list(cluster.urls)
         self._made = len(self._members)
@@ -133,7 +134,7 @@ class Changing:
         added, url = await self.started()
         await self.phase("add a learner", self.command("member", "add", url, "--votes", "0"))
         await self.phase("catches up", self._caught_up(url))
-        await self.phase("make it a voter", self.command("member", "votes", added, "1"))
+        await self.phase("make it a voter", self.command("member", "votes", added, "1", *self._paced))
 
     async def _caught_up(self, url: str) -> None:
         until_s = time.monotonic() + CHANGE_S
@@ -181,7 +182,7 @@ async def run_once(options: argparse.Namespace) -> list[Line]:
             calls = [calls_of(client, caller) for caller, client in enumerate(clients)]
             callers = await stack.enter_async_context(Callers(calls, options.rest_ms / 1e3))
             await asyncio.sleep(options.seconds / 2)  # They get to know the replicas.
-            run = Changing(cluster, callers)
+            run = Changing(cluster, callers, options.rate)
             for line in filled:
                 run.tell(line)
             await (run.carries if options.carry else run.changes)(options.seconds)
@@ -227,6 +228,9 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=5.0, help="of the quiet phase")
     parser.add_argument("--replicas", type=int, default=3)
     parser.add_argument("--carry", type=int, nargs=2, metavar=("ENTRIES", "KEYS"))
+    parser.add_argument(
+        "--rate", default="", help="objects a second that the vote carries (the command's own default)"
+    )
     add_options(parser)
     options = parser.parse_args()
     peers = None if options.carry else chosen(options)
