@@ -50,6 +50,7 @@ SECONDS: Final[dict[str, int]] = {
     "tests/docs/test_pages.py": 40,
     "tests/generated_clients/test_clients_page.py": 130,
     "tests/generated_clients/test_generated_clients.py": 110,
+    "tests/generated_clients/test_own_types.py": 25,
     "tests/paper/test_against_specification.py": 30,
     "tests/sim/planted/test_planted.py": 70,
     "tests/sim/test_burying.py": 25,

@@ -1,21 +1,19 @@
 """Objects of types of one's own for plain REST callers: an endpoint for each operation of a class, with its arguments as the body.
 
-Owns paths, the forms that hints give to bodies and answers, and what is said where there is no code. Must not know how calls run.
+Owns paths, bodies and answers, and what is said where there is no code. Must not know how calls run.
 """
 
 import inspect
 import logging
 from collections.abc import Iterator, Mapping
 from functools import partial
-from types import NoneType
 from typing import Any, Final, get_type_hints
 
 from fastapi import APIRouter
 from pydantic import Field, create_model
 from starlette.responses import Response
 
-from ...adts.hints import is_json
-from ...adts.plain_class import BadClass, PlainClass, arguments_text, text_of, thawed
+from ...adts.plain_class import OK, BadClass, PlainClass, arguments_text, text_of, thawed
 from ...adts.specification import Invocation
 from ...adts.specification import Response as Answer
 from ...adts.types.catalogue import object_name
@@ -29,7 +27,8 @@ from ..http.problems import Refusal
 from ..http.routers import OWN_TAG, tagged
 from ..service.own_types import OwnTypes
 from .answers import json_response, labelled
-from .object_models import Anything, Body
+from .forms import Forms
+from .object_models import Body
 from .operations import Keyed, Name, Operations
 
 _log = logging.getLogger(__name__)
@@ -57,30 +56,35 @@ def own_type_routers(operations: Operations, types: OwnTypes) -> Iterator[APIRou
 
 def _router(operations: Operations, type_name: str, found: PlainClass, ids: set[str]) -> APIRouter:
     router = tagged(OWN_TAG, prefix=f"{_PREFIX}/{type_name}/{{name}}", route_class=JsonRoute)
+    forms = Forms(_title(_camel(type_name)))
     for operation in found.arguments:
         id = _new_id(type_name, operation, ids)
         router.add_api_route(
             f"/{operation}",
-            _endpoint(operations, type_name, found, operation, _body_model(id, found, operation)),
+            _endpoint(operations, type_name, found, operation, _body_model(id, found, operation, forms)),
             methods=["POST"],
             operation_id=id,
             summary=f"{operation} of a {type_name}",
             description=inspect.getdoc(found.method(operation)) or f"The operation {operation}.",
-            response_model=_answer_model(id, found, operation),
+            response_model=_answer_model(id, found, operation, forms),
         )
     return router
 
 
 def _new_id(type_name: str, operation: str, ids: set[str]) -> str:
     """As generated clients call it: `add` of `cart` is `cartAdd`; a number behind it where that is another one's already."""
-    first, *others = f"{type_name}-{operation}".replace("_", "-").split("-")
-    wanted = id = first + "".join(word[:1].upper() + word[1:] for word in others)
+    wanted = id = _camel(f"{type_name}-{operation}")
     number = 1
     while id in ids:
         number += 1
         id = f"{wanted}{number}"
     ids.add(id)
     return id
+
+
+def _camel(words: str) -> str:
+    first, *others = words.replace("_", "-").split("-")
+    return first + "".join(map(_title, others))
 
 
 def _endpoint(operations: Operations, type_name: str, found: PlainClass, operation: str, model: Any) -> Any:
@@ -125,11 +129,11 @@ def _told(answer: Answer) -> Response:
     return json_response(f'{{"outcome":{text_of(answer.condition)}{result}}}')
 
 
-def _body_model(id: str, found: PlainClass, operation: str) -> Any:
+def _body_model(id: str, found: PlainClass, operation: str, forms: Forms) -> Any:
     """The arguments. A field has a name of ours, lest it be one of the framework's."""
     fields: dict[str, Any] = {}
     method = found.method(operation)
-    hints = get_type_hints(method)
+    hints = get_type_hints(method, include_extras=True)
     for number, parameter in enumerate(list(inspect.signature(method).parameters.values())[1:]):
         is_wanted = parameter.default is inspect.Parameter.empty
         field = Field(
@@ -137,26 +141,21 @@ def _body_model(id: str, found: PlainClass, operation: str) -> Any:
             alias=parameter.name,
             examples=[thawed(each) for each in found.arguments[operation][parameter.name][:1]],
         )
-        fields[f"argument_{number}"] = _form(hints.get(parameter.name, Any)), field
-    return create_model(_title(id, "Arguments"), __base__=Body, **fields)
+        fields[f"argument_{number}"] = forms.of(hints.get(parameter.name, Any)), field
+    return create_model(f"{_title(id)}Arguments", __base__=Body, **fields)
 
 
-def _answer_model(id: str, found: PlainClass, operation: str) -> Any:
-    result = get_type_hints(found.method(operation)).get("return", Any)
+def _answer_model(id: str, found: PlainClass, operation: str, forms: Forms) -> Any:
     outcome = Field(description="Ok, or the exception that the operation ended with", examples=["Ok"])
     fields: dict[str, Any] = {"outcome": (str, outcome)}
-    if result is not NoneType:
-        fields["result"] = (_form(result) | None, Field(default=None, description="What it returned"))
-    return create_model(_title(id, "Answer"), **fields)
+    if f"{operation}/{OK}" in found.results:
+        result = get_type_hints(found.method(operation), include_extras=True).get("return", Any)
+        fields["result"] = (forms.of(result) | None, Field(default=None, description="What it returned"))
+    return create_model(f"{_title(id)}Answer", **fields)
 
 
-def _form(hint: Any) -> Any:
-    """The hint, where it says what JSON has; else anything."""
-    return hint if is_json(hint) else Anything
-
-
-def _title(id: str, what: str) -> str:
-    return id[:1].upper() + id[1:] + what
+def _title(word: str) -> str:
+    return word[:1].upper() + word[1:]
 
 
 def _elsewhere(types: OwnTypes) -> APIRouter:

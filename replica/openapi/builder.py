@@ -64,12 +64,16 @@ def document_of(app: FastAPI, *, with_own_types: bool = True) -> dict[str, Any]:
         summary="Replicated queues, registers and dictionaries",
         description=INTRODUCTION,
         routes=routes,
+        separate_input_output_schemas=False,  # A TypedDict that holds its own kind would else be two.
         tags=[{"name": name, "description": text} for name, text in TAGS.items() if _has(routes, name)],
         servers=[{"url": "/", "description": "The replica that this document comes from; all are equal"}],
         license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
     )
     components = document["components"]
-    components["schemas"].update(_schemas_of((Problem, ClusterInfo, *protocol_api.MESSAGES)))
+    messages = _schemas_of((Problem, ClusterInfo, *protocol_api.MESSAGES))
+    for name in components["schemas"].keys() & messages.keys():
+        _rename(name, f"{name}Value", document)
+    components["schemas"].update(messages)
     components["responses"] = {}
     protocol_api.describe(document)
     components["securitySchemes"] = _SECURITY_SCHEMES
@@ -101,6 +105,15 @@ def _security(method: str, path: str) -> list[dict[str, list[str]]]:
 
 def _schemas_of(types: Sequence[type]) -> dict[str, Any]:
     return msgspec.json.schema_components(types, ref_template=_SCHEMAS)[1]
+
+
+def _rename(schema: str, other: str, document: dict[str, Any]) -> None:
+    """Give a schema another name: a type of one's own may have given it that of a message."""
+    schemas = document["components"]["schemas"]
+    schemas[other] = schemas.pop(schema)
+    for part in _parts(document):
+        if part.get("$ref") == _SCHEMAS.format(name=schema):
+            part["$ref"] = _SCHEMAS.format(name=other)
 
 
 def _tell(operation: dict[str, Any], document: dict[str, Any]) -> None:

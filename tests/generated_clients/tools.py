@@ -42,22 +42,22 @@ def run(*command: str | Path, cwd: Path, **environment: str) -> Said:
     return Said(done.stdout, done.stderr)
 
 
-def generate_python(folder: Path) -> str:
+def generate_python(folder: Path, document: Path = DOCUMENT, drivers: Path = HERE) -> str:
     """Make the package `quorate_client` and its driver in an empty folder; the generator's complaints."""
-    shutil.copy(HERE / "drive.py", folder)
+    shutil.copy(drivers / "drive.py", folder)
     options = ["--meta", "none", "--output-path", "quorate_client"]
     generator = PYTHON.parent / "openapi-python-client"
-    return run(generator, "generate", "--path", DOCUMENT, *options, cwd=folder).errors
+    return run(generator, "generate", "--path", document, *options, cwd=folder).errors
 
 
-def generate_typescript(folder: Path) -> None:
+def generate_typescript(folder: Path, document: Path = DOCUMENT, drivers: Path = HERE) -> None:
     """Make the types `quorate.ts` and the driver in an empty folder."""
     (folder / "node_modules").symlink_to(NODE_MODULES)
-    for name in ("package.json", "tsconfig.json", "drive.ts"):
-        shutil.copy(HERE / name, folder)
+    for each in (HERE / "package.json", HERE / "tsconfig.json", drivers / "drive.ts"):
+        shutil.copy(each, folder)
     generator = NODE_MODULES / "openapi-typescript" / "bin" / "cli.js"
     options = ["--output", "quorate.ts", "--default-non-nullable=false"]
-    run(NODE, generator, DOCUMENT, *options, cwd=folder)
+    run(NODE, generator, document, *options, cwd=folder)
 
 
 def check_python(folder: Path) -> None:

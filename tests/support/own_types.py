@@ -3,7 +3,9 @@
 import asyncio
 import sys
 from enum import Enum
-from typing import Any
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
+
+from msgspec import Meta
 
 
 class NotThere(Exception):
@@ -105,6 +107,50 @@ class Basket(Cart):
     blind = ("add",)
 
 
+class Line(TypedDict):
+    """So many of an item."""
+
+    item: str
+    count: NotRequired[Annotated[int, Meta(ge=1, description="How many")]]
+
+
+class Order(TypedDict):
+    """What a customer has ordered."""
+
+    lines: list[Line]
+    state: Literal["open", "paid"]
+    note: str | None
+    instead_of: NotRequired["Order"]
+
+
+class Orders:
+    """Orders by customer."""
+
+    examples = {  # noqa: RUF012 - as users write it
+        "line": ({"item": "book"}, {"item": "pen", "count": 2}),
+        "order": ({"lines": [{"item": "book"}], "state": "open", "note": None},),
+    }
+
+    def __init__(self) -> None:
+        self.orders: dict[str, Order] = {}
+
+    def place(self, who: str, order: Order) -> Order | None:
+        """Order instead of what was ordered before: what that was."""
+        before = self.orders.get(who)
+        self.orders[who] = order
+        return before
+
+    def add(self, who: str, line: Line) -> None:
+        """Order more."""
+        if who not in self.orders:
+            raise NotThere
+        self.orders[who]["lines"].append(line)
+
+    def all(self) -> dict[str, Order]:
+        """Everybody's orders."""
+        return self.orders
+
+
 class Bag(list[int]):
     """State that is in no attribute."""
 
@@ -118,5 +164,6 @@ TYPES = {
     "broken": "tests.support.own_types:NotThere",
     "bag": "tests.support.own_types:Bag",
     "cart_keep": "tests.support.own_types:Cart",
+    "orders": "tests.support.own_types:Orders",
 }
-"""A type with its code, one without, and one whose code is no data type."""
+"""Types with their code, one without, and two whose code is no data type."""

@@ -162,6 +162,45 @@ def test_the_document_describes_each_operation_with_its_arguments_and_result(
     assert {"404", "409", "503"} <= add["responses"].keys()
 
 
+ORDER = {"lines": [{"item": "book", "count": 2}], "state": "open", "note": None}
+
+
+def test_arguments_and_results_that_are_typed_dicts_are_called_as_the_document_says(
+    cluster: InProcessCluster,
+) -> None:
+    assert post(cluster, "orders/all/place", {"who": "ann", "order": ORDER}) == {
+        "outcome": "Ok",
+        "result": None,
+    }
+    assert post(cluster, "orders/all/add", {"who": "ann", "line": {"item": "pen"}}, "r2") == {"outcome": "Ok"}
+    placed = ORDER | {"lines": [{"item": "book", "count": 2}, {"item": "pen"}]}
+    later = {"who": "ann", "order": ORDER | {"instead_of": placed}}
+    assert post(cluster, "orders/all/place", later, "r3")["result"] == placed
+    wrong = {"who": "ann", "order": ORDER | {"instead_of": ORDER | {"lines": [{"count": 1}]}}}
+    problem = post(cluster, "orders/all/place", wrong, status=400)
+    assert "order.instead_of.lines.0.item: Field required" in problem["detail"]
+    assert post(cluster, "orders/all/all")["result"] == {"ann": later["order"]}
+
+
+def test_the_document_describes_typed_dicts_member_by_member(cluster: InProcessCluster) -> None:
+    document = httpx.get(f"{cluster.document.urls['r1']}{DOCUMENT_PATH}", timeout=60).json()
+    schemas = document["components"]["schemas"]
+    line, order = ({"$ref": f"#/components/schemas/{name}"} for name in ("OrdersLine", "OrdersOrder"))
+    wanted = schemas["OrdersPlaceArguments"]
+    assert wanted["required"] == ["who", "order"]
+    assert wanted["properties"]["order"]["$ref"] == order["$ref"]
+    assert schemas["OrdersPlaceAnswer"]["properties"]["result"]["anyOf"] == [order, {"type": "null"}]
+    everybody = {"type": "object", "additionalProperties": order}
+    assert everybody in schemas["OrdersAllAnswer"]["properties"]["result"]["anyOf"]
+    assert schemas["OrdersOrder"]["required"] == ["lines", "state", "note"]
+    members = schemas["OrdersOrder"]["properties"]
+    assert members["lines"] == {"title": "Lines", "type": "array", "items": line}
+    assert members["state"]["enum"] == ["open", "paid"]
+    assert members["instead_of"] == order
+    count = {"title": "Count", "type": "integer", "description": "How many"}
+    assert schemas["OrdersLine"]["properties"]["count"] == count
+
+
 def test_large_arguments_are_taken_apart_from_the_loop_and_let_go(
     cluster: InProcessCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:

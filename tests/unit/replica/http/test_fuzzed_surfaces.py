@@ -28,8 +28,10 @@ from schemathesis.schemas import APIOperation
 
 from quorate.api_specs.messages import BatchReply, Request
 from quorate.api_specs.problems import MEDIA_TYPE
+from quorate.replica.access.authorization import DOCUMENT_PATH
 from quorate.timestamps.timestamp import TIMESTAMP_PATTERN, make, wall_us
 from tests.support.in_process import InProcessCluster, in_process
+from tests.support.own_types import TYPES
 from tests.unit.api_specs.strategies import values_of
 
 Operation = APIOperation[Any, Any, Any, Any]
@@ -211,6 +213,20 @@ def test_batches_of_this_very_cluster_get_documented_answers(cluster: InProcessC
     document["components"]["schemas"]["Batch"]["properties"]["cluster"] = {"const": cluster.document.hash}
     for mode in GenerationMode:
         assert fuzz(operations(document)[BATCH], mode, cluster.document.urls["r2"])
+
+
+def test_calls_of_types_of_ones_own_get_documented_answers(tmp_path: Path) -> None:
+    """What the document says of a TypedDict is what arguments are checked against."""
+    with in_process(tmp_path, token=TOKEN, types={"orders": TYPES["orders"]}) as running:
+        url = running.document.urls["r1"]
+        document = httpx.get(f"{url}{DOCUMENT_PATH}", headers=AUTHORISED, trust_env=False).json()
+        own = [each for label, each in operations(document).items() if "/v1/objects/" in label]
+        assert len(own) == 3
+        for operation in own:
+            for mode in GenerationMode:
+                statuses = fuzz(operation, mode, url)
+                assert any((status >= 400) == mode.is_negative for status in statuses)
+        assert_ready(running)
 
 
 NAMES: Final = ["queue/q{}", "register/r{}", "dictionary/d{}/k"]

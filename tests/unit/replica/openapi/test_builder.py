@@ -1,0 +1,58 @@
+"""The OpenAPI document of a cluster with types of its own."""
+
+from collections.abc import Iterator
+from copy import deepcopy
+from typing import Any, TypedDict
+
+import httpx
+import jsonschema_rs
+import pytest
+import schemathesis
+
+from quorate.replica.access.authorization import DOCUMENT_PATH
+from tests.support.in_process import in_process
+
+
+class Reply(TypedDict):
+    text: str
+    to: "Reply | None"
+
+
+class Letters:
+    examples = {"reply": ({"text": "yes", "to": None},)}  # noqa: RUF012 - as users write it
+
+    def __init__(self) -> None:
+        self.last: Reply | None = None
+
+    def write(self, reply: Reply) -> None:
+        """Write a reply."""
+        self.last = reply
+
+
+TYPES = {
+    "orders": "tests.support.own_types:Orders",
+    "batch": f"{__name__}:Letters",
+}
+
+
+@pytest.fixture(scope="module")
+def document(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
+    with in_process(tmp_path_factory.mktemp("typed"), types=TYPES) as cluster:
+        yield httpx.get(f"{cluster.document.urls['r1']}{DOCUMENT_PATH}", timeout=60).json()
+
+
+def test_the_document_is_valid(document: dict[str, Any]) -> None:
+    schemathesis.openapi.from_dict(deepcopy(document)).validate()
+    for name in document["components"]["schemas"]:
+        # Every reference leads somewhere, and each schema is one.
+        jsonschema_rs.validator_for(
+            {"$ref": f"#/components/schemas/{name}", "components": document["components"]}
+        )
+
+
+def test_a_type_of_ones_own_takes_no_name_of_a_message(document: dict[str, Any]) -> None:
+    schemas = document["components"]["schemas"]
+    assert schemas["BatchReply"]["properties"].keys() >= {"replies"}
+    other = {"$ref": "#/components/schemas/BatchReplyValue"}
+    assert schemas["BatchWriteArguments"]["properties"]["reply"]["$ref"] == other["$ref"]
+    assert schemas["BatchReplyValue"]["properties"]["to"]["anyOf"] == [other, {"type": "null"}]
