@@ -101,7 +101,7 @@ class Advice:
         row = next((row for row in self._told.adaptive if row.adt == self._recommended.adt), None)
         if row is not None and row.wins:
             return row
-        found = adaptive.cannot_switch(self._recommended.adt) if row is None else adaptive.wins_nothing(row)
+        found = adaptive.cannot_switch(self._recommended) if row is None else adaptive.wins_nothing(row)
         raise Usage(f"--advice {self.place} has no standing rule: leave --standing out. {_plain(found)}")
 
     def _names_in(self, cluster: ClusterDocument) -> Mapping[str, str]:

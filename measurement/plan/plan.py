@@ -136,6 +136,7 @@ class Choice(_Part, frozen=True):
     object: str = ""
     consistency: Consistency = "atomic"
     outbox: bool = False
+    exact_empty: bool = False
 
     def rule_for(self, object: str) -> ChoiceRule:
         """It, as the rule of an object in a cluster file."""
@@ -149,6 +150,7 @@ class Choice(_Part, frozen=True):
             finals=self.finals,
             consistency=UNSET if self.consistency == "atomic" else self.consistency,
             outbox=self.outbox or UNSET,
+            exact_empty=self.exact_empty or UNSET,
         )
 
 

@@ -74,18 +74,9 @@ def streams(seed: int) -> Streams:
     return lambda name: random.Random(f"{seed}/{name}").random
 
 
-def _check_objects(plan: Plan, document: ClusterDocument) -> None:
-    for name in plan.choice_by_object:
-        if document.rule_of(name).has_exact_empty:
-            detail = "its dequeues need more replicas for nothing than for an item, which no report can tell"
-            raise BadPlan(f"workloads: {name} has exact_empty = true: {detail}; measure one without it")
-
-
 def schedule_of(plan: Plan, document: ClusterDocument | None = None) -> Schedule:
     """The faults of a plan. Raises BadPlan for names that do not fit the document of a running cluster."""
     names = tuple(document.votes) if document is not None else plan.replicas
-    if document is not None:
-        _check_objects(plan, document)
     if twice := sorted(set(names) & set(plan.cluster.front_ends)):
         raise BadPlan(f"cluster, front_ends: {twice[0]!r} is a replica; give the front end another name")
     schedule = draw(plan, streams(plan.seed), names)

@@ -17,6 +17,7 @@ from msgspec import Struct
 from ... import __version__
 from ...adts.specification import operation_of
 from ...adts.types.eventual_queue import EventualQueue
+from ...api_specs.classes_held import EMPTY
 from ...api_specs.cluster import ClusterDocument
 from ...quorums.choices.system_choice import SystemChoice
 from ...quorums.systems.systems import System
@@ -101,13 +102,16 @@ def choice_as_json(document: ClusterDocument, object_name: str) -> dict[str, Any
         told["finals"] = _systems(choice.assignment.finals)
     else:
         told["classes"] = {name: list(sizes) for name, sizes in choice.classes.items()}
-    if told["adt"] == EventualQueue.name:
+    rule = document.rule_of(object_name)
+    if rule.has_outboxes:
         _through_outboxes(told, document)
+    if rule.has_exact_empty:
+        _after_all_outboxes(told, document)
     return told
 
 
 def _through_outboxes(told: dict[str, Any], document: ClusterDocument) -> None:
-    """An enqueue is stored by any one replica; operations that an eventual queue does not have are left out."""
+    """An enqueue is stored by any one replica; operations that a queue with outboxes does not have are left out."""
     classes = EventualQueue.depends
     operations = set(map(operation_of, classes))
     if "classes" in told:
@@ -116,6 +120,14 @@ def _through_outboxes(told: dict[str, Any], document: ClusterDocument) -> None:
     told["initials"] = {name: text for name, text in told["initials"].items() if name in operations}
     told["finals"] = {name: text for name, text in told["finals"].items() if name in classes}
     told["finals"]["Enq/Ok"] = " + ".join(document.votes)
+
+
+def _after_all_outboxes(told: dict[str, Any], document: ClusterDocument) -> None:
+    """A dequeue that found no item has looked at the outbox of every replica before it answers so."""
+    if "classes" in told:
+        told["classes"][EMPTY] = [sum(document.votes.values()), told["classes"][EMPTY][1]]
+        return
+    told["initials"][EMPTY] = "*".join(document.votes)
 
 
 def _systems(systems: Mapping[str, System]) -> dict[str, str]:

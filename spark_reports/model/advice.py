@@ -105,14 +105,23 @@ def standing_rule_of(
 def choice_of(
     specification: Specification, quorums: Iterable[QuorumFigures], votes: Mapping[str, int]
 ) -> QuorumChoice | None:
-    """The choice with these quorums, all other classes filled in; None where the type cannot have them."""
-    rule = rule_of(specification.name, quorums)
+    """The choice with these quorums, all other classes filled in; None where the type cannot have them, or no choice in force has."""
+    rows = tuple(quorums)
+    if reads_by_outcome(rows):
+        return None
+    rule = rule_of(specification.name, rows)
     try:
         if rule.initials or rule.finals:
             return choice_of_events(specification, votes, rule.initials, rule.finals)
         return QuorumChoice(specification, votes, rule.classes)
     except BadChoice:
         return None
+
+
+def reads_by_outcome(quorums: Iterable[QuorumFigures]) -> bool:
+    """Whether outcomes of one operation read different quorums, as in a queue with `exact_empty`: in a choice in force they read the same."""
+    initials = {(operation_of(row.event_class), row.initial) for row in quorums}
+    return len(initials) > len({operation for operation, _ in initials})
 
 
 def is_kept(adt: str, quorums: Iterable[QuorumFigures], votes: Mapping[str, int]) -> bool:

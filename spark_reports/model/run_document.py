@@ -244,7 +244,7 @@ class _Reader:
         read = {name: self.system(choice, name, text, votes) for name, text in initials.items()}
         stored = {name: self.system(choice, name, text, votes) for name, text in finals.items()}
         return [
-            ClassQuorum(name, read.get(operation_of(name), NOBODY), stored.get(name, NOBODY))
+            ClassQuorum(name, read.get(name, read.get(operation_of(name), NOBODY)), stored.get(name, NOBODY))
             for name in _classes(adt, read, stored)
         ]
 
@@ -268,12 +268,13 @@ class _Reader:
 
 def _classes(adt: str, initials: Mapping[str, System], finals: Mapping[str, System]) -> list[EventClass]:
     """All event classes of the operations that are spoken of, in the order of the type, where it is known."""
-    operations = {*initials, *map(operation_of, finals)}
+    named = [*finals, *(name for name in initials if "/" in name)]
+    operations = set(map(operation_of, (*initials, *finals)))
     known = known_types().get(adt)
     classes = [name for name in known.depends if operation_of(name) in operations] if known else []
-    classes += [name for name in finals if name not in classes]
+    classes += [name for name in dict.fromkeys(named) if name not in classes]
     spoken = {operation_of(name) for name in classes}
-    return classes + [f"{name}/Ok" for name in initials if name not in spoken]
+    return classes + [f"{name}/Ok" for name in initials if operation_of(name) not in spoken]
 
 
 def _is_count(value: object) -> TypeGuard[int]:

@@ -1,6 +1,7 @@
 """The sentences about standing rules: what switching between two choices would have won, or that it wins nothing. Pure."""
 
-from ..model.figures import AdaptiveFigures, Figures, WindowFigures
+from ..model.advice import reads_by_outcome
+from ..model.figures import AdaptiveFigures, Figures, RecommendationFigures, WindowFigures
 from ..model.phrases import counted, duration, listed, percent, points, quoted, signed
 
 
@@ -11,7 +12,7 @@ def sentences(figures: Figures) -> list[str]:
         told += winning(row, figures.window) if row.wins else [wins_nothing(row)]
     tried = {row.adt for row in figures.adaptive}
     if any(replica.outages for replica in figures.replicas):
-        told += [cannot_switch(row.adt) for row in figures.recommendations if row.adt not in tried]
+        told += [cannot_switch(row) for row in figures.recommendations if row.adt not in tried]
     return told
 
 
@@ -55,9 +56,14 @@ def wins_nothing(row: AdaptiveFigures) -> str:
     )
 
 
-def cannot_switch(adt: str) -> str:
+def cannot_switch(row: RecommendationFigures) -> str:
     """Say so where no rule could have switched."""
+    if reads_by_outcome(row.quorums):
+        return (
+            f"For the {row.adt}, no standing rule was tried: with {quoted(row.choice, row.adt)} the outcomes of an operation read different "
+            "quorums, and in a standing rule they read the same."
+        )
     return (
-        f"For the {adt}, no standing rule was found that could have switched quorums as replicas failed here: while its condition holds, that "
+        f"For the {row.adt}, no standing rule was found that could have switched quorums as replicas failed here: while its condition holds, that "
         "takes replicas that hold every quorum of both choices."
     )

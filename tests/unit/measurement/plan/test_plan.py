@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from quorate.api_specs.cluster import ChoiceRule
 from quorate.measurement.plan.plan import BadPlan
 from quorate.measurement.plan.plan_check import PREFILL_MAX, parse_plan, prefill_of, warnings
 from tests.unit.measurement.plans import plan_text
@@ -40,6 +41,12 @@ def test_each_choice_has_an_object_of_its_own() -> None:
     plan = parse_plan(plan_text(workload=workload(name="x") + '[[workloads.choices]]\nname = "y"\n'))
     assert plan.choice_by_object == {"queue/x": "x", "queue/y": "y"}
     assert [rule.objects for rule in plan.rules] == ["queue/x", "queue/y"]
+
+
+def test_a_choice_is_a_rule_of_a_cluster_file() -> None:
+    plan = parse_plan(plan_text(workload=workload(more="outbox = true\nexact_empty = true")))
+    assert plan.rules == (ChoiceRule("queue/one", outbox=True, exact_empty=True),)
+    assert parse_plan(plan_text(workload=workload())).rules == (ChoiceRule("queue/one"),)
 
 
 def test_a_queue_holds_at_first_what_all_its_dequeues_may_take() -> None:
@@ -171,6 +178,10 @@ def test_a_queue_holds_at_first_what_all_its_dequeues_may_take() -> None:
         (
             plan_text(workload=workload(rates="{ Enq = 1, Peek = 1 }", more="outbox = true")),
             r"choices 1, outbox: Peek cannot be measured through outboxes",
+        ),
+        (
+            plan_text(workload=workload(more="exact_empty = true")),
+            r"choices 1: \(queue/one\): exact_empty = true is for queues with outbox = true",
         ),
         (plan_text(workload=workload(rates="{ Enq = 0 }")), r"rates, Enq: 0 a second"),
         (plan_text(workload=workload(rates="{ Enq = 1999, Deq = 2 }")), r"2001 operations a second together"),

@@ -2,16 +2,13 @@
 
 import random
 from collections import defaultdict
-from contextlib import nullcontext
 from statistics import fmean
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from msgspec import UNSET, UnsetType
 
-from quorate.api_specs.cluster import ChoiceRule, ClusterDocument, ReplicaInfo
-from quorate.measurement.plan.plan import BadPlan, Duration, Law, Process
+from quorate.measurement.plan.plan import Duration, Law, Process
 from quorate.measurement.plan.plan_check import parse_plan
 from quorate.measurement.plan.schedule import Parting, Schedule, downs, period
 from quorate.measurement.run.measuring import schedule_of, streams
@@ -130,27 +127,3 @@ def test_lists_are_in_the_order_of_time() -> None:
     drawn = schedule(FAILURES, OUTAGES).outages
     assert list(drawn) == sorted(drawn, key=lambda each: each.start_s)
     assert all(each.end_s <= 100 for each in drawn)
-
-
-RUNNING = """
-[time]
-duration = "3s"
-[cluster]
-document = "c.toml"
-[[workloads]]
-type = "queue"
-rates = { Enq = 20 }
-[[workloads.choices]]
-name = "outboxes"
-object = "queue/measured"
-"""
-
-
-@pytest.mark.parametrize("exact_empty", [UNSET, True])
-def test_what_is_empty_only_if_its_outboxes_are_is_not_measured(exact_empty: bool | UnsetType) -> None:
-    """Its dequeues need more replicas where they find nothing, and a report knows one initial quorum of an operation."""
-    replicas = tuple(ReplicaInfo(f"r{number}", f"http://r{number}:1") for number in (1, 2, 3))
-    rule = ChoiceRule("queue/*", outbox=True, exact_empty=exact_empty)
-    is_refused = pytest.raises(BadPlan, match="workloads: queue/measured has exact_empty = true")
-    with is_refused if exact_empty is True else nullcontext():
-        assert schedule_of(parse_plan(RUNNING), ClusterDocument("c", replicas, (rule,))).outages == ()

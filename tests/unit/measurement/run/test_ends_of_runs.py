@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from quorate.api_specs.cluster import ChoiceRule
 from quorate.cli.cluster.document import read_document
 from quorate.cli.cluster.local_cluster import LocalCluster
 from quorate.measurement.run.course import UNENDED
@@ -268,13 +269,17 @@ deadline = "500ms"
 [[workloads.choices]]
 name = "majority"
 object = "queue/measured"
+[[workloads.choices]]
+name = "exact"
+object = "queue/mail"
 """
+MAIL = ChoiceRule("queue/mail", outbox=True, exact_empty=True)
 
 
 def test_a_running_cluster_is_measured_and_left_running(
     tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    with LocalCluster.create(tmp_path_factory.mktemp("cluster")) as cluster:
+    with LocalCluster.create(tmp_path_factory.mktemp("cluster"), rules=(MAIL,)) as cluster:
         cluster.start()
         cluster.ready()
         pids = cluster.pids
@@ -284,6 +289,8 @@ def test_a_running_cluster_is_measured_and_left_running(
         assert cluster.pids == pids
         run = RunRead(tmp_path / "run")
         assert run.told["choices"]["majority"]["classes"]["Enq/Ok"] == [0, 2]
+        assert run.told["choices"]["exact"]["adt"] == "semiqueue"
+        assert {row["choice"] for row in run.operations if row["outcome"] == "ok"} == {"majority", "exact"}
         assert {"ok"} < {row["outcome"] for row in run.operations}
         assert (tmp_path / "run" / "replicas.csv").read_text() == "replica,start_s,end_s,up\n"
         assert {probe["up"] for probe in run.probes} == {0, 1}

@@ -82,6 +82,10 @@ deadline = "500ms"
 name = "kept"
 outbox = true
 classes = { "Enq/Ok" = [0, 2], "Deq/Ok" = [3, 2], "Deq/Empty" = [3, 0] }
+[[workloads.choices]]
+name = "sure"
+outbox = true
+exact_empty = true
 
 [[workloads]]
 type = "register"
@@ -159,6 +163,8 @@ def test_every_appointed_operation_has_a_row_whatever_failed(run: RunRead) -> No
         ("queue/ordered", "Deq"): 140,
         ("queue/kept", "Enq"): 70,
         ("queue/kept", "Deq"): 14,
+        ("queue/sure", "Enq"): 70,
+        ("queue/sure", "Deq"): 14,
         ("register/by-systems", "Write"): 28,
         ("register/by-systems", "Read"): 28,
         ("register/by-systems", "Cas"): 28,
@@ -175,6 +181,7 @@ FINAL_QUORUMS: dict[str, Callable[[set[str]], bool]] = {
     "one": lambda up: len(up) >= 1,
     "ordered": lambda up: len(up) >= 2,
     "kept": lambda up: len(up) >= 1,
+    "sure": lambda up: len(up) >= 1,
     "by-systems": lambda up: up >= {"r1", "r3"} or up >= {"r2", "r3"},
     "seats": lambda up: len(up) >= 1,
     "anyone": lambda up: len(up) >= 1,
@@ -269,6 +276,34 @@ def test_a_queue_with_outboxes_is_told_as_the_eventual_queue_that_it_is(run: Run
     assert all(len(row["answered"]) == 1 for row in enqueued)
 
 
+def test_with_exact_empty_it_is_told_as_a_semiqueue_and_the_report_says_so(
+    run: RunRead, tmp_path: Path
+) -> None:
+    assert run.told["choices"]["sure"] == {
+        "adt": "semiqueue",
+        "ordering": "clock",
+        "classes": {"Enq/Ok": [0, 1], "Deq/Ok": [2, 2], "Deq/Empty": [3, 0]},
+    }
+    rows = [row for row in run.operations if row["choice"] == "sure"]
+    assert {row["adt"] for row in rows} == {"semiqueue"}
+    words = ("report", "--input", str(run.folder), "--engine", "python", "--out", str(tmp_path / "out"))
+    done = quorate(*words, timeout_s=TIMEOUT_S)
+    assert done.returncode == 0, done.stderr
+    assert "semiqueue: " in done.stdout
+    figures = json.loads((tmp_path / "out" / "figures.json").read_text())
+    found = {row["operation"]: row for row in figures["operations"] if row["choice"] == "sure"}
+    assert {(row["adt"], row["needed_votes"]) for row in found.values()} == {
+        ("semiqueue", 1),
+        ("semiqueue", 2),
+    }
+    assert found["Enq"]["ok"] == sum(row["event_class"] == "Enq/Ok" for row in rows)
+    assert found["Deq"]["attempts"] == 14
+    needed = {
+        row["event_class"]: row["needed_votes"] for row in figures["classes"] if row["choice"] == "sure"
+    }
+    assert needed == {"Enq/Ok": 1, "Deq/Ok": 2, "Deq/Empty": 3}
+
+
 def test_of_eventual_consistency_any_replica_answered_and_what_was_missed_is_counted(
     run: RunRead, tmp_path: Path
 ) -> None:
@@ -347,6 +382,7 @@ def test_run_json_says_what_was_run(run: RunRead) -> None:
         "queue/one": "one",
         "queue/ordered": "ordered",
         "queue/kept": "kept",
+        "queue/sure": "sure",
         "register/by-systems": "by-systems",
         "register/anyone": "anyone",
         "seats/seats": "seats",

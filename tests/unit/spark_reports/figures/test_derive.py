@@ -73,6 +73,34 @@ def test_predictions_from_both_models(tiny: Figures) -> None:
     assert (deq.trace.longest_s, deq.trace.mean_s) == (5.0, 5.0)
 
 
+def test_of_a_semiqueue_an_item_and_its_lack_need_what_they_read(tmp_path: Path) -> None:
+    """r1 is down in the second half, and r2 for its last second: two are enough for an item, and only all three for finding none."""
+    folder = measured_run.write_run(tmp_path / "run", operations=0, duration_s=10)
+    exact = {"adt": "semiqueue", "classes": {"Enq/Ok": [0, 1], "Deq/Ok": [2, 2], "Deq/Empty": [3, 0]}}
+    document = json.loads((folder / "run.json").read_text())
+    document |= {"choices": {"exact": exact}, "objects": {"queue/mail": "exact"}}
+    (folder / "run.json").write_text(json.dumps(document))
+    rows = [f"r3,{START_S},{START_S + 10},1"]
+    for name, down_s in (("r1", 5), ("r2", 9)):
+        rows += [f"{name},{START_S},{START_S + down_s},1", f"{name},{START_S + down_s},{START_S + 10},0"]
+    (folder / "replicas.csv").write_text("\n".join(["replica,start_s,end_s,up", *rows]))
+    of = {"object": "queue/mail", "adt": "semiqueue", "choice": "exact"}
+    lines = [operation(t, **of, operation="Deq", event_class="Deq/Ok") for t in range(8)]
+    lines += [operation(0.5, **of, operation="Deq", event_class="Deq/Empty"), operation(0.2, **of)]
+    (folder / "operations.jsonl").write_text("\n".join(lines))
+    figures = figures_of(folder)
+    deq = row(figures, "exact", "Deq")
+    assert (deq.adt, deq.normal_class, deq.needed_votes, deq.ok) == ("semiqueue", "Deq/Ok", 2, 9)
+    assert (deq.predicted_joint, deq.measured) == (0.9, 1.0)
+    (empty,) = (each for each in figures.classes if each.event_class == "Deq/Empty")
+    assert (empty.initial, empty.needed_votes, empty.ok, empty.predicted_joint) == ("3", 3, 1, 0.5)
+    (advice,) = figures.recommendations
+    assert (advice.adt, advice.choice, advice.objects) == ("semiqueue", "exact", ())
+    (other,) = (each for each in figures.candidates if each.choice == "Enq (0, 1), Deq (3, 1)")
+    assert other.dominated_by == "exact"
+    assert figures.adaptive == ()
+
+
 def test_the_causes_add_up_and_each_surprise_counts_once(tiny: Figures) -> None:
     """The lag is one second: the failure at 5.0 s is not one, for there were too few replicas; the one at 1.5 s is far from
     any change; the one at 10.5 s began when nothing was known."""

@@ -7,11 +7,18 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace as replace_struct
 
-from quorate.adts.types.catalogue import SPECIFICATIONS
+from quorate.adts.types.catalogue import SPECIFICATIONS, known_types
 from quorate.api_specs.cluster import Fallback
 from quorate.quorums.choices.choice import QuorumChoice
 from quorate.quorums.choices.system_choice import choice_of_pair
-from quorate.spark_reports.model.advice import available, is_kept, read_told, rule_of, standing_rule_of
+from quorate.spark_reports.model.advice import (
+    available,
+    choice_of,
+    is_kept,
+    read_told,
+    rule_of,
+    standing_rule_of,
+)
 from quorate.spark_reports.model.errors import ReportError
 from quorate.spark_reports.model.figures import QuorumFigures, UpSetFigures
 from quorate.spark_reports.report import Options, make_report
@@ -69,6 +76,19 @@ def test_replicas_may_have_other_names_in_the_cluster(made: Path) -> None:
     choice = QuorumChoice(QUEUE, VOTES)
     names = {f"host-{name}:1": name for name in VOTES}
     assert available(moved, choice, names) == available(told, choice, SAME)
+
+
+def test_what_reads_by_outcome_is_no_choice_in_force() -> None:
+    """As a dequeue with `exact_empty` does: it reads on where it finds nothing."""
+    exact = (
+        QuorumFigures("Enq/Ok", "0", "1", 1),
+        QuorumFigures("Deq/Ok", "2", "2", 2),
+        QuorumFigures("Deq/Empty", "3", "0", 3),
+    )
+    semiqueue = known_types()["semiqueue"]
+    assert choice_of(semiqueue, exact, VOTES) is None
+    assert choice_of(semiqueue, EAGER, VOTES) is not None
+    assert not is_kept("semiqueue", EAGER, VOTES)
 
 
 def test_quorums_become_a_rule() -> None:

@@ -64,6 +64,21 @@ def test_quorum_systems_are_read_for_every_class_of_their_operations(tmp_path: P
     assert is_quorum(by_class["Enq/Ok"].needed, {"r1", "r3"})
 
 
+def test_an_outcome_may_read_another_quorum_than_others_of_its_operation(tmp_path: Path) -> None:
+    document = with_systems(initials={"Deq": "r1 + r2", "Deq/Empty": "r1*r2*r3"}, finals={"Enq/Ok": "r1"})
+    (choice,) = read_run(written(tmp_path, document)).choices
+    by_class = {each.event_class: each for each in choice.classes}
+    assert list(by_class) == ["Enq/Ok", "Deq/Ok", "Deq/Empty"]
+    assert is_quorum(by_class["Deq/Ok"].initial, {"r2"})
+    assert not is_quorum(by_class["Deq/Empty"].initial, {"r1", "r2"})
+    document["choices"]["s"] = {"adt": "heap", "initials": {"Pop": "r1", "Pop/Empty": "r2", "Top": "r1"}}
+    (choice,) = read_run(written(tmp_path, document)).choices
+    assert [(each.event_class, each.shown[0]) for each in choice.classes] == [
+        ("Pop/Empty", "r2"),
+        ("Top/Ok", "r1"),
+    ]
+
+
 def test_an_entry_of_a_dictionary_is_run_with_the_choice_of_the_dictionary(tmp_path: Path) -> None:
     run = read_run(written(tmp_path, measured_run.document(objects={"queue/jobs": "enq-1"})))
     assert run.choice_of("queue/jobs") == run.choice_of("queue/jobs/key") == "enq-1"

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
+from quorate.spark_reports.model.figures import QuorumFigures
 from quorate.spark_reports.model.phrases import NO_BREAK
 from quorate.spark_reports.text.adaptive import sentences
 from tests.unit.spark_reports.text.test_answer import CALM, MEASURED, TRACE, said
@@ -55,6 +56,14 @@ def test_where_no_rule_could_switch_that_is_told() -> None:
     assert sentence == (
         "For the queue, no standing rule was found that could have switched quorums as replicas failed here: while its condition holds, that "
         "takes replicas that hold every quorum of both choices."
+    )
+    (recommended,) = TRACE.recommendations
+    quorums = (QuorumFigures("Deq/Ok", "3", "3", 3), QuorumFigures("Deq/Empty", "5", "0", 5))
+    by_outcome = replace(recommended, adt="semiqueue", quorums=quorums)
+    (sentence,) = sentences(replace(TRACE, adaptive=(), recommendations=(by_outcome,)))
+    assert sentence == (
+        "For the semiqueue, no standing rule was tried: with enq-2 the outcomes of an operation read different quorums, and in a standing "
+        "rule they read the same."
     )
     unknown = replace(TRACE, adaptive=(), recommendations=())
     assert sentences(unknown) == []
