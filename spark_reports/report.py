@@ -15,7 +15,7 @@ from .figures import derive, figure_tables
 from .figures.derive import Origin
 from .figures.keys import KEYS
 from .figures.output_folders import SPARK_TABLES, OutputFolder
-from .input import probe_rows, sources
+from .input import sources
 from .input.foreign import LABEL
 from .input.rows import Reject
 from .input.sources import Source, find_source
@@ -24,6 +24,7 @@ from .model.aggregates import Aggregates, microseconds
 from .model.contract import LAG_S
 from .model.errors import ReportError, SparkMissing
 from .model.figures import Figures
+from .model.period import EVERYTHING, Asked
 from .model.questions import Questions
 from .model.run_document import Run, read_run
 from .page import page
@@ -58,6 +59,7 @@ class Options:
         label: the label of Prometheus that tells replicas apart.
         step_s: seconds between two samples; None for what the run says, or the data shows.
         lag_s: how near to a change an attempt counts as met by it, in seconds.
+        asked: the time whose rows count; all, where nothing is asked.
     """
 
     engine: Engine = "auto"
@@ -69,6 +71,7 @@ class Options:
     label: str = LABEL
     step_s: float | None = None
     lag_s: float = LAG_S
+    asked: Asked = EVERYTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,19 +167,19 @@ class _Maker:
         asked = self._ask(found.run, found.attempted)
         counted = reference.aggregate(found, asked, microseconds(self.options.lag_s))
         loading.check_observed(self.source, found, counted.up_sets)
-        figures = self._derive(counted, found.run, asked, found.linked, "python")
+        figures = self._derive(counted, found, asked, "python")
         return self._write(figures, versions(), found.rejects)
 
     def _loaded(self) -> Input:
         options, source = self.options, self.source
         if source.kind in (sources.TRACE, sources.PROMETHEUS):
-            found = loading.read_foreign(source, options.label, options.step_s)
+            found = loading.read_foreign(source, options.label, options.step_s, options.asked)
             return loading.load_foreign(found, options.votes, source)
         if source.document is None:
-            run = loading.run_of_probes(Run({}), probe_rows.names_in(source), options.votes)
-            return loading.load(source, run, self._step_us(None))
-        run = self._run(source.document)
-        return loading.load(source, run, self._step_us(run))
+            run, period = loading.probes_within(source, options.votes, options.asked)
+        else:
+            run, period = loading.run_and_period(self._run(source.document), options.asked)
+        return loading.load(source, run, self._step_us(run), period)
 
     def _run(self, document: Path) -> Run:
         run = read_run(document)
@@ -197,11 +200,17 @@ class _Maker:
             else:
                 run = None if source.document is None else self._run(source.document)
                 stored = engine.store(
-                    spark, source, run, self.parquet.aside, votes=options.votes, step_us=self._step_us(run)
+                    spark,
+                    source,
+                    run,
+                    self.parquet.aside,
+                    votes=options.votes,
+                    step_us=self._step_us(run),
+                    asked=options.asked,
                 )
             asked = self._ask(stored.run, stored.attempted())
             counted = engine.aggregate(stored, asked, microseconds(options.lag_s))
-            figures = self._derive(counted, stored.run, asked, stored.linked, "spark")
+            figures = self._derive(counted, stored.trace, asked, "spark")
             return self._write(figures, versions() | engine.versions(spark), None)
 
     def _step_us(self, run: Run | None) -> int | None:
@@ -232,20 +241,19 @@ class _Maker:
             )
         return asked
 
-    def _derive(
-        self, counted: Aggregates, run: Run, asked: Questions, linked: tuple[str, ...], engine: str
-    ) -> Figures:
+    def _derive(self, counted: Aggregates, found: Input, asked: Questions, engine: str) -> Figures:
         return derive.derive(
             counted,
-            run,
+            found.run,
             asked,
             Origin(
                 kind=self.source.kind,
                 files=tuple(path.name for path in self.source.files),
                 engine=engine,
-                linked=linked,
+                linked=found.linked,
                 lag_us=microseconds(self.options.lag_s),
                 mix=self.options.mix,
+                period=found.period,
             ),
         )
 

@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from ...measurement.plan.durations import BadDuration, parse_duration
 from ..failure import Failure, Usage
 from ..output import AsJson, answer, console, reported
 from ..progress import busy
@@ -84,6 +85,26 @@ LagOption = Annotated[
     float,
     typer.Option("--lag", metavar="SECONDS", help="An attempt so near to a change counts as met by it."),
 ]
+FromOption = Annotated[
+    str,
+    typer.Option(
+        "--from",
+        metavar="TIME",
+        help="Only probes and operations from then on count: a date or time (UTC), as 2026-11-01 or 2026-11-01T12:00Z, or seconds.",
+    ),
+]
+ToOption = Annotated[
+    str,
+    typer.Option("--to", metavar="TIME", help="Only those before then count; a date is its first moment."),
+]
+LastOption = Annotated[
+    str,
+    typer.Option(
+        "--last",
+        metavar="30d",
+        help="Only those of so long before --to, or before the end of the data, count.",
+    ),
+]
 
 
 @reported
@@ -99,6 +120,9 @@ def report(
     label: LabelOption = "instance",
     step_s: StepOption = None,
     lag_s: LagOption = 1.0,
+    from_time: FromOption = "",
+    to_time: ToOption = "",
+    last: LastOption = "",
     as_json: AsJson = False,
 ) -> None:
     """What each quorum choice gave, or would have given, while these replicas failed as they did.
@@ -123,7 +147,7 @@ def report(
     }
     story = Console(stderr=True, highlight=False) if as_json else console()
     with _known_errors():
-        made = _made(story, input_path, out, wanted)
+        made = _made(story, input_path, out, wanted | {"asked": _asked(from_time, to_time, last)})
     paths = {"html": made.html, "figures": made.json, "tables": made.tables, "parquet": made.parquet}
     shown = {name: None if path is None else str(path.resolve()) for name, path in paths.items()}
     for note in made.notes:
@@ -138,6 +162,23 @@ def report(
         story.print(escape(sentence), soft_wrap=True)
     story.print(f"The report: [bold]{escape(str(made.html.resolve()))}[/bold]", soft_wrap=True)
     _tell_commands(story, *_commands(made))
+
+
+def _asked(from_time: str, to_time: str, last: str) -> Any:
+    """The time that is asked for."""
+    from ...spark_reports.model.period import Asked, read_moment  # noqa: PLC0415 - an extra
+
+    moments: dict[str, int | None] = {}
+    for option, text in (("--from", from_time), ("--to", to_time)):
+        try:
+            moments[option] = read_moment(text) if text else None
+        except ValueError as error:
+            raise Usage(f"{option} {text}: write {error}") from None
+    try:
+        last_us = round(parse_duration(last) * 1e6) if last else None
+    except BadDuration as error:
+        raise Usage(f"--last: {error}") from None
+    return Asked(moments["--from"], moments["--to"], last_us)
 
 
 def _made(story: Console, input_path: Path, out: Path, wanted: dict[str, Any]) -> Any:

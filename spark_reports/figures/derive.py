@@ -25,6 +25,7 @@ from ..model.figures import (
     WindowFigures,
 )
 from ..model.models import US_PER_S, Model, correlation
+from ..model.period import ReportPeriod
 from ..model.questions import Questions, names_of
 from ..model.run_document import Run
 from . import derive_adaptive, derive_choices, derive_operations
@@ -42,6 +43,7 @@ class Origin:
     linked: tuple[str, ...]
     lag_us: int
     mix: Mapping[str, float] = field(default_factory=dict)
+    period: ReportPeriod | None = None
 
 
 def derive(found: Aggregates, run: Run, questions: Questions, origin: Origin) -> Figures:
@@ -129,7 +131,13 @@ def _window(found: Aggregates, run: Run, model: Model, origin: Origin) -> Window
         blocks=model.blocks,
         time_scale=run.time_scale,
         lag_s=origin.lag_us / US_PER_S,
+        from_s=_seconds(origin.period.from_us) if origin.period else None,
+        to_s=_seconds(origin.period.to_us) if origin.period else None,
     )
+
+
+def _seconds(time_us: int | None) -> float | None:
+    return None if time_us is None else time_us / US_PER_S
 
 
 def _replicas(found: Aggregates, run: Run, model: Model) -> tuple[ReplicaFigures, ...]:

@@ -79,6 +79,8 @@ KEYS: Final[Mapping[str, str]] = {
     "window.blocks": "number of stretches that the block bootstrap draws; null if the window is too short for one",
     "window.time_scale": "seconds of the plan that one measured second stands for; 1 when nothing was scaled",
     "window.lag_s": "an attempt within so many seconds of a change that decides counts under detection",
+    "window.from_s": "the moment from which on rows count, as --from or --last asked; null where all do",
+    "window.to_s": "the moment before which rows count, as --to or --last asked; null where all do",
     **_table(
         "replicas",
         replica="name of the replica",

@@ -6,7 +6,8 @@ most 11,000 samples of a series).
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from itertools import pairwise
 from math import isfinite
 from pathlib import Path
@@ -15,9 +16,11 @@ from typing import Any, Final
 from ...quorums.planning.traces import UpTrace, read_trace
 from ...quorums.systems.systems import BadQuorums
 from ..model import contract
-from ..model.aggregates import microseconds
+from ..model.aggregates import Span, microseconds
 from ..model.contract import REPLICAS_MAX
 from ..model.errors import ReportError
+from ..model.period import EVERYTHING, Asked, ReportPeriod, nothing_within
+from ..model.phrases import listed
 from . import probes
 from .rows import Interval, Reject
 from .sources import read_json
@@ -30,19 +33,21 @@ SHOWN_MAX: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Foreign:
-    """Intervals of other people's replicas, in the order of their names, and what was kept aside."""
+    """Intervals of other people's replicas, in the order of their names, and what was kept aside; of the period alone, if one was asked for."""
 
     replicas: tuple[str, ...]
     intervals: list[Interval]
     read: Mapping[str, int]
     rejects: list[Reject] = field(default_factory=list)
+    period: ReportPeriod | None = None
 
 
-def read_trace_file(path: Path) -> Foreign:
-    """Read a trace in one of the two formats of `quorate.quorums.planning.traces`.
+def read_trace_file(path: Path, asked: Asked = EVERYTHING) -> Foreign:
+    """Read a trace in one of the two formats of `quorate.quorums.planning.traces`. Who is named anywhere in it is a replica.
 
     Raises:
-        ReportError: it cannot be read; the sentence names the line and what to write instead.
+        ReportError: it cannot be read, or has nothing of the time that was asked for; the sentence names the line and what to
+            write instead.
     """
     try:
         with path.open(encoding="utf-8-sig", newline="") as lines:
@@ -52,7 +57,31 @@ def read_trace_file(path: Path) -> Foreign:
     except BadQuorums as error:
         raise ReportError(f"{path}: {error}") from error
     _check_count(path, trace.replicas)
-    return Foreign(trace.replicas, list(_of_trace(trace)), {contract.INTERVALS: len(trace.intervals)})
+    every = Span(_us(trace.intervals[0].start_s), _us(trace.intervals[-1].end_s))
+    period = asked.period(lambda: every)
+    if period is not None:
+        trace = replace(trace, intervals=tuple(_within(trace, period)))
+        if not trace.intervals:
+            raise nothing_within(path, period, every)
+    return Foreign(
+        trace.replicas,
+        list(_of_trace(trace)),
+        {contract.INTERVALS: len(trace.intervals)},
+        period=period,
+    )
+
+
+def _within(trace: UpTrace, period: ReportPeriod) -> Iterator[Any]:
+    """The parts of a trace's intervals that lie within the period."""
+    for each in trace.intervals:
+        cut = period.cut(_us(each.start_s), _us(each.end_s))
+        if cut is not None:
+            start_us, end_us = cut
+            yield each._replace(start_s=Fraction(start_us, 10**6), end_s=Fraction(end_us, 10**6))
+
+
+def _us(seconds: Any) -> int:
+    return microseconds(float(seconds))
 
 
 def _of_trace(trace: UpTrace) -> Iterator[Interval]:
@@ -67,31 +96,38 @@ def _of_trace(trace: UpTrace) -> Iterator[Interval]:
 
 
 def _interval(name: str, start_s: Any, end_s: Any, up: bool) -> Interval:
-    return Interval("", name, microseconds(float(start_s)), microseconds(float(end_s)), int(up))
+    return Interval("", name, _us(start_s), _us(end_s), int(up))
 
 
-def read_prometheus(paths: Iterable[Path], label: str = LABEL, step_s: float | None = None) -> Foreign:
+def read_prometheus(
+    paths: Iterable[Path], label: str = LABEL, step_s: float | None = None, asked: Asked = EVERYTHING
+) -> Foreign:
     """Read saved answers of range queries; one replica for each value of `label`.
 
     Args:
         paths: JSON files as the HTTP API answers `query_range`; several may hold parts of one time.
         label: the label that tells replicas apart.
         step_s: seconds between samples; None for their median distance.
+        asked: of which time.
 
     Raises:
-        ReportError: a file is no such answer, lacks the label, or holds two series for one replica.
+        ReportError: a file is no such answer, lacks the label, holds two series for one replica, or nothing of the time that was
+            asked for.
     """
-    by_path: dict[Path, list[tuple[str, int, int]]] = {}
+    paths = list(paths)
+    every = [(path, series) for path in paths for series in _series(path, label)]
     met: dict[str, tuple[Path, _Series]] = {}
+    for path, series in every:
+        _check_same(series, path, *met.setdefault(series.replica, (path, series)), label)
+    period = asked.period(lambda: _known(every))
+    own = every if period is None else [(path, series.within(period)) for path, series in every]
+    by_path: dict[Path, list[tuple[str, int, int]]] = {path: [] for path, _ in own}
     rejects: list[Reject] = []
-    read = 0
-    for path in paths:
-        by_path[path] = []
-        for series in _series(path, label):
-            _check_same(series, path, *met.setdefault(series.replica, (path, series)), label)
-            read += len(series.values)
-            by_path[path] += _samples(path, series, rejects)
-    samples = [each for own in by_path.values() for each in own]
+    for path, series in own:
+        by_path[path] += _samples(path, series, rejects)
+    samples = [each for own_samples in by_path.values() for each in own_samples]
+    if not samples and period is not None and not rejects:
+        raise nothing_within(listed([str(path) for path in paths[:SHOWN_MAX]]), period, _known(every))
     if not samples:
         raise _no_sample(rejects)
     step_us = _common_step_us(by_path) if step_s is None else microseconds(step_s)
@@ -103,10 +139,20 @@ def read_prometheus(paths: Iterable[Path], label: str = LABEL, step_s: float | N
         for name, time_us, up in samples
         if (name, time_us) in contradicted
     ]
-    intervals = [Interval("", *each) for each in found.intervals]
     return Foreign(
-        tuple(sorted({name for name, _, _ in samples})), intervals, {contract.PROBES: read}, rejects
+        tuple(sorted({name for name, _, _ in samples})),
+        [Interval("", *each) for each in found.intervals],
+        {contract.PROBES: sum(len(series.values) for _, series in own)},
+        rejects,
+        period,
     )
+
+
+def _known(found: Iterable[tuple[Path, "_Series"]]) -> Span | None:
+    """From the first sample to the last; None where no time can be told."""
+    anytime = ReportPeriod(None, None)
+    times = [microseconds(each[0]) for _, series in found for each in series.within(anytime).values]
+    return Span(min(times), max(times) + 1) if times else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +160,17 @@ class _Series:
     replica: str
     metric: Mapping[str, Any]
     values: list[Any]
+
+    def within(self, period: ReportPeriod) -> "_Series":
+        """The series with the values alone whose time lies within the period."""
+        return replace(
+            self,
+            values=[
+                each
+                for each in self.values
+                if isinstance(each, list) and each and _is_number(each[0]) and period.holds(each[0])
+            ],
+        )
 
 
 def _check_same(series: _Series, path: Path, first_path: Path, first: _Series, label: str) -> None:
@@ -245,4 +302,4 @@ def select(found: Foreign, votes: Mapping[str, int]) -> tuple[Foreign, dict[str,
     if not sum(chosen.values()):
         raise ReportError("--votes gives no replica a vote; give at least one of them one")
     kept = [each for each in found.intervals if each.replica in chosen]
-    return Foreign(tuple(chosen), kept, found.read, found.rejects), chosen
+    return replace(found, replicas=tuple(chosen), intervals=kept), chosen

@@ -16,6 +16,7 @@ from typing import Any, Final
 from ..model import contract
 from ..model.aggregates import Span, microseconds
 from ..model.errors import ReportError
+from ..model.period import ReportPeriod
 from ..model.run_document import Run
 from . import parquet_files
 
@@ -85,8 +86,12 @@ def _rescue(path: Path) -> str:
     return f"; to keep what can be read: gzip -dc {path.name} > {path.stem}, then take {path.name} away"
 
 
-def parquet_rows(folder: Path, columns: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+def parquet_rows(
+    folder: Path, columns: Sequence[str], period: ReportPeriod | None = None, time_column: str = "start_s"
+) -> Iterator[tuple[str, dict[str, Any]]]:
     """The rows of a folder of Parquet files, as (file name, row); folders named `column=value` are columns.
+
+    With a period, folders of other days and row groups of other times are not read: a few rows outside it are still given.
 
     Raises:
         ReportError: a file cannot be read; `parquet_files.check` names more that can be wrong.
@@ -95,13 +100,25 @@ def parquet_rows(folder: Path, columns: Sequence[str]) -> Iterator[tuple[str, di
 
     try:
         found = dataset.dataset(folder, format="parquet", partitioning="hive")
+        near = None
+        if period is not None:
+            first_s, last_s = period.around_s
+            near = (dataset.field(time_column) >= first_s) & (dataset.field(time_column) <= last_s)
         for fragment in found.get_fragments():
+            if period is not None and not _may_hold(period, Path(fragment.path)):
+                continue
             own = [name for name in columns if name in found.schema.names]
-            table = fragment.to_table(schema=found.schema, columns=own)
+            table = fragment.to_table(schema=found.schema, columns=own, filter=near)
             for row in table.to_pylist():
                 yield Path(fragment.path).name, row
     except (ArrowException, OSError) as error:
         raise ReportError(f"{folder} cannot be read ({error}); write it anew or take it away") from error
+
+
+def _may_hold(period: ReportPeriod, path: Path) -> bool:
+    """Whether a file may hold rows of the period, by the folder of the day that it lies in."""
+    days = [part.partition("=")[2] for part in path.parts if part.startswith("day=")]
+    return all(map(period.may_hold_day, days))
 
 
 def json_object(line: str, numbers: Sequence[str], texts: Sequence[str]) -> dict[str, Any] | None:
@@ -147,10 +164,11 @@ _TEXTS: Final = ("object", "adt", "operation", "event_class", "choice", "front_e
 
 
 class OperationRows:
-    """Reads operations from lines and from Parquet, keeping bad rows aside."""
+    """Reads operations from lines and from Parquet, keeping bad rows aside; with a period, those that began within it."""
 
-    def __init__(self, run: Run, rejects: list[Reject]) -> None:
+    def __init__(self, run: Run, rejects: list[Reject], period: ReportPeriod | None = None) -> None:
         self.run = run
+        self.period = period
         self.rejects = rejects
         self.read = 0
         self._objects: Final = run.objects_by_key
@@ -166,12 +184,14 @@ class OperationRows:
     def from_parquet(self, folder: Path) -> Iterator[tuple[Operation, str, str]]:
         """The good rows, each with its source and its fields in words."""
         parquet_files.check(folder, parquet_files.OPERATIONS)
-        for source, row in parquet_rows(folder, tuple(parquet_files.OPERATIONS)):
+        for source, row in parquet_rows(folder, tuple(parquet_files.OPERATIONS), self.period):
             yield from self._tested(source, shown_operation(row), row)
 
     def _tested(
         self, source: str, line: str, row: dict[str, Any] | None
     ) -> Iterator[tuple[Operation, str, str]]:
+        if self.period is not None and not (row and self.period.holds(row.get("start_s"))):
+            return
         self.read += 1
         reason = contract.MALFORMED_JSON if row is None else self._reason(row)
         if row is None or reason:
@@ -274,9 +294,11 @@ def _preference(entry: tuple[Operation, str, str]) -> tuple[Any, ...]:
 
 
 def intervals_from(
-    path: Path, columns: Sequence[str], run: Run, rejects: list[Reject]
+    path: Path, columns: Sequence[str], run: Run, rejects: list[Reject], period: ReportPeriod | None = None
 ) -> tuple[list[tuple[Interval, str]], int]:
     """The intervals of `replicas.csv` or `links.csv` that are good by themselves, each with its text, and the rows read.
+
+    With a period, the parts of them that lie within it.
 
     Raises:
         ReportError: the file cannot be read, or begins with another header.
@@ -289,17 +311,27 @@ def intervals_from(
     for line in lines_of(path):
         if line.strip(" ") == header:
             continue
-        read += 1
         fields = [field.strip(" ") for field in line.strip(" ").split(",")]
         reason = _interval_reason(fields, len(columns), run)
-        if reason:
-            rejects.append(Reject(kind, path.name, reason, line))
+        times = None if reason == contract.MALFORMED_CSV else _times_within(fields, period)
+        if period is not None and times is None:
+            continue
+        read += 1
+        if reason or times is None:
+            rejects.append(Reject(kind, path.name, reason or contract.MALFORMED_CSV, line))
             continue
         front_end = fields[0] if kind == contract.LINKS else ""
-        replica, start, end, up = fields[-4:]
-        times = microseconds(float(start)), microseconds(float(end))
-        parsed.append((Interval(front_end, replica, *times, int(up)), line))
+        parsed.append((Interval(front_end, fields[-4], *times, int(fields[-1])), line))
     return parsed, read
+
+
+def _times_within(fields: Sequence[str], period: ReportPeriod | None) -> tuple[int, int] | None:
+    """Start and end of a line, cut to the period; None for one that lies outside, or whose times are none."""
+    start_s, end_s = float(fields[-3]), float(fields[-2])
+    if not (isfinite(start_s) and isfinite(end_s)):
+        return None
+    start_us, end_us = microseconds(start_s), microseconds(end_s)
+    return (start_us, end_us) if period is None else period.cut(start_us, end_us)
 
 
 def _interval_reason(fields: Sequence[str], columns: int, run: Run) -> str | None:

@@ -54,6 +54,8 @@ class WindowFigures:
     blocks: int | None
     time_scale: float
     lag_s: float
+    from_s: float | None = None
+    to_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

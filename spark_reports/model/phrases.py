@@ -1,6 +1,7 @@
 """Numbers in words: how the page writes shares, differences, durations and lists. Pure."""
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from math import ceil, inf, log10
 from re import sub
 from typing import Final
@@ -103,6 +104,18 @@ def duration(seconds: float) -> str:
             number = seconds / length_s
             return f"{number:,.0f}{NO_BREAK}{unit}" if number >= 999.5 else f"{number:.3g}{NO_BREAK}{unit}"
     return f"{seconds * 1e6:.3g}{NO_BREAK}µs"
+
+
+def moment(time_us: int) -> str:
+    """Write a moment, given in microseconds, as a date if it can be one: times of a trace may count from 0.
+
+    >>> moment(1_793_491_200_000_000), moment(90_000_000)
+    ('2026-11-01 00:00:00 UTC', '90 s')
+    """
+    time_s = time_us / 1e6
+    if not EARLIEST_S <= time_s < LATEST_S:
+        return f"{time_s:.10g} s"
+    return f"{datetime.fromtimestamp(time_s, tz=UTC):%Y-%m-%d %H:%M:%S UTC}"
 
 
 def maybe_duration(seconds: float | None) -> str:

@@ -4,14 +4,15 @@ Every value goes through the template's escaping; the charts escape theirs in `s
 """
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from importlib.resources import files
 from typing import Any, Final
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 
+from ..model.aggregates import microseconds
 from ..model.figures import Figures
-from ..model.phrases import EARLIEST_S, LATEST_S, counted, duration, unbroken
+from ..model.period import ReportPeriod
+from ..model.phrases import EARLIEST_S, LATEST_S, counted, duration, moment, unbroken
 from ..text import advice, answer, method
 from . import tables_choices, tables_run
 from .charts import symbol
@@ -68,6 +69,7 @@ def _answer(figures: Figures) -> dict[str, Any]:
     rejected = sum(row.rows for row in figures.rejected)
     return {
         "measured_on": _measured_on(figures),
+        "period": _period(figures),
         "answers": answer.answers(figures),
         "reading": method.reading(figures),
         "findings": answer.findings(figures),
@@ -145,9 +147,16 @@ def _contents(figures: Figures, *, applies: bool) -> list[tuple[str, str]]:
 
 def _since(start_s: float) -> str:
     """Write when the window begins, if its times are dates at all: those of a trace may count from 0."""
-    if not EARLIEST_S <= start_s < LATEST_S:
-        return ""
-    return f"from {datetime.fromtimestamp(start_s, tz=UTC).strftime('%Y-%m-%d %H:%M:%S UTC')} on, "
+    return f"from {moment(microseconds(start_s))} on, " if EARLIEST_S <= start_s < LATEST_S else ""
+
+
+def _period(figures: Figures) -> str:
+    """Write which time was asked for; nothing where all counts."""
+    ends = (
+        None if each is None else microseconds(each) for each in (figures.window.from_s, figures.window.to_s)
+    )
+    asked = ReportPeriod(*ends)
+    return f"Only what lies in the time {asked} counts." if str(asked) else ""
 
 
 def _measured_on(figures: Figures) -> str:

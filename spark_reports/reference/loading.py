@@ -1,8 +1,7 @@
 """Reads a whole source in plain Python, into what `reference` counts."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
-from datetime import UTC, datetime
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..input import foreign, probe_rows, rows, sources
@@ -12,21 +11,22 @@ from ..input.sources import Source
 from ..model import contract
 from ..model.aggregates import Span
 from ..model.errors import ReportError
-from ..model.phrases import EARLIEST_S, LATEST_S, listed
+from ..model.period import EVERYTHING, Asked, ReportPeriod, nothing_within, run_within
+from ..model.phrases import listed, moment
 from ..model.run_document import Run
 from . import overlaps
 from .trace import Input
 
 
-def load(source: Source, run: Run, step_us: int | None) -> Input:
-    """Read a measured run, or a prober's samples alone.
+def load(source: Source, run: Run, step_us: int | None, period: ReportPeriod | None = None) -> Input:
+    """Read a measured run, or a prober's samples alone; with a period, what lies within it.
 
     Raises:
         ReportError: a file cannot be read, or the replicas are never all observed at the same time.
     """
     rejects: list[Reject] = []
     read: dict[str, int] = {}
-    reader = OperationRows(run, rejects)
+    reader = OperationRows(run, rejects, period)
     found = list(reader.from_lines(source.operation_lines))
     if source.operation_parquet is not None:
         found += reader.from_parquet(source.operation_parquet)
@@ -34,51 +34,54 @@ def load(source: Source, run: Run, step_us: int | None) -> Input:
     read[contract.OPERATIONS] = reader.read
     seen: list[Interval] = []
     if source.has_probes():
-        seen, read[contract.PROBES] = probe_rows.read_probes(source, run, step_us, rejects)
-    return with_up_times(source, run, operations, seen, read, rejects)
+        seen, read[contract.PROBES] = probe_rows.read_probes(source, run, step_us, rejects, period)
+    part = Part(run, period, operations, seen, read, rejects)
+    return with_up_times(source, part)
 
 
-def with_up_times(
-    source: Source,
-    run: Run,
-    operations: Sequence[Operation],
-    seen: list[Interval],
-    read: dict[str, int],
-    rejects: list[Reject],
-) -> Input:
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What was read before the files of up times. Those of the period alone, if there is one."""
+
+    run: Run
+    period: ReportPeriod | None
+    operations: Sequence[Operation]
+    seen: list[Interval]
+    read: dict[str, int]
+    rejects: list[Reject]
+
+
+def with_up_times(source: Source, part: Part) -> Input:
     """Add the up times of replicas and links to what was read already; where there are none, those that a prober saw.
 
     Raises:
         ReportError: a file cannot be read, or the replicas are never all observed at the same time.
     """
-    intervals, links = seen, list[Interval]()
+    intervals, links = part.seen, list[Interval]()
     if source.replicas is not None:
-        intervals, read[contract.INTERVALS] = _up_times(
-            source.replicas, contract.REPLICA_COLUMNS, run, rejects
-        )
+        intervals = _up_times(source.replicas, contract.REPLICA_COLUMNS, part)
     if source.links is not None:
-        links, read[contract.LINKS] = _up_times(source.links, contract.LINK_COLUMNS, run, rejects)
+        links = _up_times(source.links, contract.LINK_COLUMNS, part)
     return Input(
-        run=run,
-        span=span_of(run, intervals, source),
-        operations=operations,
+        run=part.run,
+        span=span_of(part.run, intervals, source),
+        operations=part.operations,
         intervals=intervals,
         links=links,
-        seen=seen if source.replicas is not None else [],
-        read=read,
-        rejects=rejects,
+        seen=part.seen if source.replicas is not None else [],
+        read=part.read,
+        rejects=part.rejects,
+        period=part.period,
     )
 
 
-def _up_times(
-    path: Path, columns: Sequence[str], run: Run, rejects: list[Reject]
-) -> tuple[list[Interval], int]:
-    """The disjoint intervals of a file, and the number of rows read."""
-    found, read = rows.intervals_from(path, columns, run, rejects)
-    intervals, aside = overlaps.settled(found)
+def _up_times(path: Path, columns: Sequence[str], part: Part) -> list[Interval]:
+    """The disjoint intervals of a file; notes the number of rows read, and what is kept aside."""
     kind = contract.LINKS if columns == contract.LINK_COLUMNS else contract.INTERVALS
-    rejects += [Reject(kind, path.name, reason, line) for line, reason in aside]
-    return intervals, read
+    found, part.read[kind] = rows.intervals_from(path, columns, part.run, part.rejects, part.period)
+    intervals, aside = overlaps.settled(found)
+    part.rejects.extend(Reject(kind, path.name, reason, line) for line, reason in aside)
+    return intervals
 
 
 def load_foreign(found: Foreign, votes: Mapping[str, int], source: Source) -> Input:
@@ -94,6 +97,7 @@ def load_foreign(found: Foreign, votes: Mapping[str, int], source: Source) -> In
         seen=[],
         read=chosen.read,
         rejects=chosen.rejects,
+        period=chosen.period,
     )
 
 
@@ -110,11 +114,34 @@ def span_of(run: Run, intervals: list[Interval], source: Source) -> Span:
     return Span(min(each.start_us for each in intervals), max(each.end_us for each in intervals))
 
 
-def read_foreign(source: Source, label: str, step_s: float | None) -> Foreign:
-    """Read a trace or answers of Prometheus."""
+def read_foreign(source: Source, label: str, step_s: float | None, asked: Asked = EVERYTHING) -> Foreign:
+    """Read a trace or answers of Prometheus, of the time that was asked for."""
     if source.kind == sources.TRACE:
-        return foreign.read_trace_file(source.foreign[0])
-    return foreign.read_prometheus(source.foreign, label, step_s)
+        return foreign.read_trace_file(source.foreign[0], asked)
+    return foreign.read_prometheus(source.foreign, label, step_s, asked)
+
+
+def probes_within(source: Source, votes: Mapping[str, int], asked: Asked) -> tuple[Run, ReportPeriod | None]:
+    """What is known of the replicas of a prober's samples alone, and the time that counts.
+
+    Raises:
+        ReportError: there is no sample of that time, none names a replica, or `votes` names another one.
+    """
+    period = asked.period(lambda: probe_rows.known(source))
+    names = probe_rows.names_in(source, period)
+    if period is not None and not names:
+        raise nothing_within(source.place, period, probe_rows.known(source))
+    return run_of_probes(Run({}), names, votes), period
+
+
+def run_and_period(run: Run, asked: Asked) -> tuple[Run, ReportPeriod | None]:
+    """A measured run with its window cut to the time that was asked for, and that time.
+
+    Raises:
+        ReportError: they have no time in common.
+    """
+    period = asked.period(lambda: run.window)
+    return run_within(run, period), period
 
 
 def run_of_probes(run: Run, names: tuple[str, ...], votes: Mapping[str, int]) -> Run:
@@ -149,8 +176,8 @@ def never_observed_together(
         last = max(known, key=lambda one: known[one][0])
         if known[first][1] <= known[last][0]:
             why = (
-                f"{_named(first)} is known until {_moment(known[first][1])} only, {_named(last)} from "
-                f"{_moment(known[last][0])} on only"
+                f"{_named(first)} is known until {moment(known[first][1])} only, {_named(last)} from "
+                f"{moment(known[last][0])} on only"
             )
         else:
             why = f"whenever the others are known, one of {listed([_named(one) for one in sorted(known)])} is not"
@@ -165,19 +192,20 @@ def _named(one: tuple[str, str]) -> str:
     return f"the link from {front_end} to {replica}" if front_end else replica
 
 
-def _moment(time_us: int) -> str:
-    """A moment as a date, if it can be one: times of a trace may count from 0."""
-    time_s = time_us / 1e6
-    if not EARLIEST_S <= time_s < LATEST_S:
-        return f"{time_s:.10g} s"
-    return f"{datetime.fromtimestamp(time_s, tz=UTC):%Y-%m-%d %H:%M:%S UTC}"
-
-
 def check_observed(source: Source, found: Input, up_sets: Sequence[object]) -> None:
     """See that the state of every replica is known at some moment; ReportError where it never is."""
     if not up_sets:
         cut = [*rows.clipped(found.intervals, found.span), *rows.clipped(found.links, found.span)]
+        if found.period is not None and not cut and source.replicas is not None:
+            raise nothing_within(source.replicas, found.period, _known(source.replicas, found.run))
         raise never_observed_together(source, found.run.votes, known_of(cut))
+
+
+def _known(replicas: Path, run: Run) -> Span | None:
+    """The time that the up times of replicas speak of."""
+    found, _ = rows.intervals_from(replicas, contract.REPLICA_COLUMNS, run, [])
+    times = [moment_us for each, _ in found for moment_us in (each.start_us, each.end_us)]
+    return Span(min(times), max(times)) if times else None
 
 
 def known_of(intervals: Iterable[Interval]) -> dict[tuple[str, str], tuple[int, int]]:

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from ..input.rows import Interval, Operation, Reject, clipped
 from ..model import aggregates as tables
 from ..model.aggregates import Aggregates, Span
+from ..model.period import ReportPeriod
 from ..model.questions import Questions, deciding
 from ..model.run_document import Run
 from .overlaps import states
@@ -23,7 +24,7 @@ Key = TypeVar("Key", bound=Hashable)
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """What was read, good rows only, and the rows kept aside. `seen` are the prober's views of the replicas.
+    """What was read, good rows only, and the rows kept aside. `seen` are the prober's views of the replicas, `period` the time whose rows count.
 
     On Spark, which counts operations itself, there are none here.
     """
@@ -36,6 +37,7 @@ class Input:
     seen: Sequence[Interval]
     read: Mapping[str, int]
     rejects: Sequence[Reject]
+    period: ReportPeriod | None = None
 
     @property
     def attempted(self) -> set[tuple[str, str]]:

@@ -20,11 +20,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader expects
 
 from ..input.probes import Spacing
-from ..input.rows import Interval, Reject
+from ..input.rows import Interval
 from ..input.sources import Source
 from ..model import aggregates as tables
 from ..model import contract
 from ..model.errors import ReportError
+from ..model.period import EVERYTHING, Asked, ReportPeriod, nothing_within
 from ..model.questions import Questions
 from ..model.run_document import Run
 from ..reference import loading
@@ -38,7 +39,7 @@ from ..reference.trace import (
     up_sets_of,
 )
 from . import jobs, outcome_jobs, probe_files, probe_jobs
-from .expressions import TEXT, json_rows, schema, small_table
+from .expressions import TEXT, json_rows, schema, small_table, within
 
 Row = TypeVar("Row", bound=NamedTuple)
 
@@ -98,6 +99,7 @@ def store(
     *,
     votes: Mapping[str, int],
     step_us: int | None,
+    asked: Asked = EVERYTHING,
 ) -> Stored:
     """Parse a run, or a prober's samples alone, into `operations`, `intervals`, `seen`, `up_sets` and `rejected`.
 
@@ -108,12 +110,19 @@ def store(
         folder: where the tables are written.
         votes: votes by replica for probes alone; empty for one each.
         step_us: the usual distance of two probes; None for what they show.
+        asked: of which time.
 
     Raises:
-        ReportError: Spark could not read a file, or the replicas are never all observed at the same time.
+        ReportError: Spark could not read a file, there is nothing of that time, or the replicas are never all observed at the same
+            time.
     """
     with _spark_errors(source):
-        return _Reader(spark, source, folder).stored(run, votes, step_us)
+        reader = _Reader(spark, source, folder)
+        if run is None:
+            run, period = reader.probes_within(votes, asked)
+        else:
+            run, period = loading.run_and_period(run, asked)
+        return reader.stored(run, period, step_us)
 
 
 def take(spark: SparkSession, source: Source, found: Input, folder: Path) -> Stored:
@@ -139,18 +148,21 @@ class _Reader:
         self.read: dict[str, int] = {}
         self.cached: list[DataFrame] = []
 
-    def stored(self, run: Run | None, votes: Mapping[str, int], step_us: int | None) -> Stored:
-        samples = self._samples()
-        if run is None:
-            assert samples is not None, "a source without run.json has probes"
-            names = (
-                samples.select("replica").where("replica IS NOT NULL").distinct().limit(NAMES_MAX).collect()
-            )
-            run = loading.run_of_probes(Run({}), tuple(sorted(row[0] for row in names)), votes)
-        operations = self._operations(run)
-        seen = [] if samples is None else self._seen(samples, run, step_us)
-        rejects: list[Reject] = []
-        trace = loading.with_up_times(self.source, run, (), seen, self.read, rejects)
+    def probes_within(self, votes: Mapping[str, int], asked: Asked) -> tuple[Run, ReportPeriod | None]:
+        """As `loading.probes_within`, for a source without run.json."""
+        every = self._samples(None)
+        period = asked.period(lambda: probe_files.known(every))
+        samples = every if period is None else self._samples(period)
+        named = samples.select("replica").where("replica IS NOT NULL").distinct().limit(NAMES_MAX).collect()
+        if period is not None and not named:
+            raise nothing_within(self.source.place, period, probe_files.known(every))
+        return loading.run_of_probes(Run({}), tuple(sorted(row[0] for row in named)), votes), period
+
+    def stored(self, run: Run, period: ReportPeriod | None, step_us: int | None) -> Stored:
+        operations = self._operations(run, period)
+        seen = self._seen(self._samples(period), run, step_us) if self.source.has_probes() else []
+        part = loading.Part(run, period, (), seen, self.read, [])
+        trace = loading.with_up_times(self.source, part)
         if self.source.replicas is not None:
             self.store_intervals("intervals", trace.intervals)
         if self.source.links is not None:
@@ -169,14 +181,15 @@ class _Reader:
         stored = self.folder.store("up_sets", outcome_jobs.up_set_table(self.spark, up_sets))
         return Stored(self.spark, self.source, trace, up_sets, stored, operations, rejected)
 
-    def _operations(self, run: Run) -> DataFrame:
+    def _operations(self, run: Run, period: ReportPeriod | None) -> DataFrame:
         parts = []
         if self.source.operation_lines:
             lines = jobs.read_lines(self.spark, self.source.operation_lines)
             parts.append(json_rows(lines, jobs.OPERATION))
         if self.source.operation_parquet is not None:
-            parts.append(jobs.read_packed_operations(self.spark, self.source.operation_parquet))
-        read = reduce(DataFrame.unionByName, parts, small_table(self.spark, [], jobs.READ))
+            parts.append(jobs.read_packed_operations(self.spark, self.source.operation_parquet, period))
+        every = reduce(DataFrame.unionByName, parts, small_table(self.spark, [], jobs.READ))
+        read = within(every, period, "start_s")
         tested = jobs.test_operations(
             read, jobs.choice_table(self.spark, run.choices), jobs.object_table(self.spark, run), run
         ).persist()
@@ -189,10 +202,9 @@ class _Reader:
     def store_intervals(self, name: str, intervals: Sequence[Interval]) -> None:
         self.folder.store(name, outcome_jobs.interval_table(self.spark, intervals))
 
-    def _samples(self) -> DataFrame | None:
+    def _samples(self, period: ReportPeriod | None) -> DataFrame:
         paths = [*self.source.probe_lines, self.source.probe_parquet]
-        found = [path for path in paths if path is not None]
-        return probe_files.read_samples(self.spark, found) if found else None
+        return probe_files.read_samples(self.spark, [path for path in paths if path is not None], period)
 
     def _seen(self, samples: DataFrame, run: Run, step_us: int | None) -> list[Interval]:
         """The intervals that a prober's samples speak for."""

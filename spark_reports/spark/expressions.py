@@ -10,6 +10,7 @@ from pyspark.sql import types as T  # noqa: N812
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from ..model import contract
+from ..model.period import ReportPeriod
 
 TEXT: Final = T.StringType()
 TEXTS: Final = T.ArrayType(TEXT)
@@ -81,6 +82,30 @@ def microseconds(seconds: Column) -> Column:
 def plausible(seconds: str) -> Column:
     """Whether a column holds times that can be meant."""
     return F.col(seconds).between(0.0, contract.TIME_S_MAX)
+
+
+def within(rows: DataFrame, period: ReportPeriod | None, seconds: str) -> DataFrame:
+    """Give the rows whose time, in the column `seconds`, lies within the period; exactly those that `ReportPeriod.holds` lets pass."""
+    if period is None:
+        return rows
+    time_us = microseconds(F.col(seconds))
+    held = (time_us >= F.lit(period.start_us)) & (time_us < F.lit(period.end_us))
+    return rows.where(F.col("well_formed") & plausible(seconds) & held)
+
+
+def near(packed: DataFrame, period: ReportPeriod | None, seconds: str) -> DataFrame:
+    """Give the rows of Parquet files that may lie within the period, by what Spark compares before it reads a row.
+
+    Folders named `day=...` and row groups of other times are not read: the filter is on the columns as they are stored.
+    """
+    if period is None:
+        return packed
+    first_s, last_s = period.around_s
+    found = packed.where(F.col(seconds).between(first_s, last_s))
+    if ("day", "date") not in packed.dtypes:
+        return found
+    first, last = period.around_days
+    return found.where(F.col("day").between(F.lit(first), F.lit(last)))
 
 
 def first_reason(tests: Iterable[tuple[Column, str]]) -> Column:

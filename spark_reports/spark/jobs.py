@@ -16,6 +16,7 @@ from pyspark.sql import types as T  # noqa: N812
 from ..input import parquet_files
 from ..model import contract
 from ..model.aggregates import EXAMPLE_CHARS, QUANTILE_ACCURACY, QUANTILES, Span
+from ..model.period import ReportPeriod
 from ..model.quorum_choices import Choice
 from ..model.run_document import Run
 from .expressions import (
@@ -28,6 +29,7 @@ from .expressions import (
     file_name,
     first_reason,
     microseconds,
+    near,
     plausible,
     schema,
     small_table,
@@ -82,15 +84,17 @@ def object_table(spark: SparkSession, run: Run) -> DataFrame:
     return small_table(spark, run.objects_by_key.items(), schema(object_key=TEXT, object_choice=TEXT))
 
 
-def read_packed_operations(spark: SparkSession, folder: Path) -> DataFrame:
-    """Read a folder of Parquet files as `READ`.
+def read_packed_operations(
+    spark: SparkSession, folder: Path, period: ReportPeriod | None = None
+) -> DataFrame:
+    """Read a folder of Parquet files as `READ`; with a period, those rows that may lie within it.
 
     Raises:
         ReportError: a file is not whole, lacks a column or has one of another form.
     """
     whole = parquet_files.check(folder, parquet_files.OPERATIONS)
     stored = {field.name: LONG if field.name in whole else field.dataType for field in OPERATION}
-    packed = spark.read.schema(schema(**stored)).parquet(literal_path(folder))
+    packed = near(spark.read.schema(schema(**stored)).parquet(literal_path(folder)), period, "start_s")
     return operations_from_parquet(packed.select([F.col(f.name).cast(f.dataType) for f in OPERATION]))
 
 

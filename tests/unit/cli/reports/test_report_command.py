@@ -75,6 +75,16 @@ def test_programs_get_one_line(export: Path, tmp_path: Path) -> None:
     assert told["commands"] == ["quorate choice set register/NAME --advice out/figures.json"]
 
 
+def test_of_the_last_minutes(export: Path, tmp_path: Path) -> None:
+    """The two replicas came up again in the 31st minute, which is the first of the last thirty."""
+    words = ("report", "--input", str(export), "--type", "queue", "--mix", "Deq=1", "--out", "out")
+    done = quorate(*words, "--last", "30m", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    figures = json.loads((tmp_path / "out" / "figures.json").read_text())
+    assert (figures["window"]["from_s"], figures["window"]["start_s"]) == (1740.000001, 1800)
+    assert {row["up_share"] for row in figures["replicas"]} == {1}
+
+
 def test_a_measured_run_is_told_choice_by_choice(tmp_path: Path) -> None:
     folder = measured_run.write_run(tmp_path / "run", operations=200)
     done = quorate("report", "--input", str(folder), "--engine", "python", "--out", "out", cwd=tmp_path)
@@ -100,6 +110,19 @@ def test_a_measured_run_is_told_choice_by_choice(tmp_path: Path) -> None:
         (
             ("--input", "up.json", "--type", "queue", "--label", "pod"),
             "has no label 'pod' (it has: instance, job)",
+        ),
+        (
+            ("--input", "up.json", "--type", "queue", "--from", "monday"),
+            "--from monday: write a date or time (UTC), as 2026-11-01 or 2026-11-30T12:00Z",
+        ),
+        (("--input", "up.json", "--type", "queue", "--last", "30"), "--last: '30' is no duration"),
+        (
+            ("--input", "up.json", "--type", "queue", "--from", "0", "--last", "1h"),
+            "leave one of them out",
+        ),
+        (
+            ("--input", "up.json", "--type", "queue", "--from", "2026-11-01"),
+            "up.json has nothing from 2026-11-01 00:00:00 UTC: it speaks of the time from 0 s to 3540.000001 s",
         ),
     ],
 )
