@@ -4,6 +4,7 @@ import json
 import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Final, Literal
 
@@ -13,13 +14,14 @@ from ..adts.types.called import Called
 from ..adts.types.catalogue import known_types
 from .figures import derive, figure_tables
 from .figures.derive import Origin
+from .figures.derive_objectives import Wanted
 from .figures.keys import KEYS
 from .figures.output_folders import SPARK_TABLES, OutputFolder
 from .input import sources
 from .input.foreign import LABEL
 from .input.rows import Reject
 from .input.sources import Source, find_source
-from .model import questions
+from .model import objectives, questions
 from .model.aggregates import Aggregates, microseconds
 from .model.contract import LAG_S
 from .model.errors import ReportError, SparkMissing
@@ -60,6 +62,8 @@ class Options:
         step_s: seconds between two samples; None for what the run says, or the data shows.
         lag_s: how near to a change an attempt counts as met by it, in seconds.
         asked: the time whose rows count; all, where nothing is asked.
+        slo: service level objectives, each as a share, by the name of an operation or event class.
+        present: the choice in force, by its name in the report; None for those that were run, or majorities.
     """
 
     engine: Engine = "auto"
@@ -72,6 +76,8 @@ class Options:
     step_s: float | None = None
     lag_s: float = LAG_S
     asked: Asked = EVERYTHING
+    slo: Mapping[str, Fraction] = field(default_factory=dict)
+    present: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,6 +245,7 @@ class _Maker:
             raise ReportError(
                 f"--mix names {', '.join(self.options.mix)}, which no type here has together ({known})"
             )
+        objectives.check(asked, self.options.slo, self.options.present, run.votes)
         return asked
 
     def _derive(self, counted: Aggregates, found: Input, asked: Questions, engine: str) -> Figures:
@@ -254,6 +261,7 @@ class _Maker:
                 lag_us=microseconds(self.options.lag_s),
                 mix=self.options.mix,
                 period=found.period,
+                wanted=Wanted(self.options.slo, self.options.present),
             ),
         )
 
@@ -323,6 +331,12 @@ def _check(options: Options) -> None:
         raise ReportError(
             f"a step of {options.step_s} s is none; give more than 0 and at most {LAG_S_MAX:g} s"
         )
+    for name, share in options.slo.items():
+        if not 0 < share < 1:
+            raise ReportError(
+                f"an objective of {float(share * 100):g} % for {name} is none: give more than 0 and less than 100, which would leave no "
+                "error budget"
+            )
     if options.mix and not (
         all(share >= 0 for share in options.mix.values()) and sum(options.mix.values()) > 0
     ):

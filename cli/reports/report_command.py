@@ -5,6 +5,7 @@ Takes the words apart; `quorate.spark_reports.report` does the rest, and works w
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -15,13 +16,14 @@ from rich.markup import escape
 from rich.table import Table
 
 from ...measurement.plan.durations import BadDuration, parse_duration
-from ..failure import Failure, Usage
+from ..failure import EXIT_FAILED, Failure, Usage
 from ..output import AsJson, answer, console, reported
 from ..progress import busy
 from ..quorums.data_types import type_named
 from ..quorums.input import by_name, number, percent, whole_number
 
 ENGINES: Final = ("auto", "spark", "python")
+SLO_EXAMPLE: Final = "Enq=99.9,Deq=99"
 
 
 InputOption = Annotated[
@@ -105,6 +107,23 @@ LastOption = Annotated[
         help="Only those of so long before --to, or before the end of the data, count.",
     ),
 ]
+SloOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--slo",
+        metavar="Enq=99.9,Deq=99",
+        help="Service level objectives in percent, by operation or event class; repeat it, or separate by commas. Exit code 1 where the "
+        "choice in force misses one.",
+    ),
+]
+PresentOption = Annotated[
+    str,
+    typer.Option(
+        "--present",
+        metavar="CHOICE",
+        help="The quorum choice in force, as the report names it: what --slo judges; those that were run, or majorities.",
+    ),
+]
 
 
 @reported
@@ -123,12 +142,17 @@ def report(
     from_time: FromOption = "",
     to_time: ToOption = "",
     last: LastOption = "",
+    slo: SloOption = None,
+    present: PresentOption = "",
     as_json: AsJson = False,
 ) -> None:
     """What each quorum choice gave, or would have given, while these replicas failed as they did.
 
     For a measured run: availability measured beside predicted, and why they differ. For other people's data, with --type:
     what every valid quorum choice would have given. No knowledge of Spark is needed, and for small data no Spark.
+
+    Exit codes: 0, and every objective of --slo is met by the choice in force; 1, one is missed, or the report could not be made; 2, the
+    command line or the input is wrong.
     """
     if engine not in ENGINES:
         raise Usage(f"--engine {engine}: use {', '.join(ENGINES)}")
@@ -144,6 +168,8 @@ def report(
         "label": label,
         "step_s": step_s,
         "lag_s": lag_s,
+        "slo": by_name(",".join(slo), "--slo", _share, SLO_EXAMPLE) if slo else {},
+        "present": present or None,
     }
     story = Console(stderr=True, highlight=False) if as_json else console()
     with _known_errors():
@@ -155,13 +181,49 @@ def report(
     if as_json:
         commands, _ = _commands(made)
         told = {"recommendations": _recommended(made.figures), "commands": commands}
+        told |= {"objectives": _objectives(made.figures)} if slo else {}
         answer(True, shown | {"notes": list(made.notes)} | told)
+        _end(made.figures)
         return
     _tell(story, made.figures)
-    for sentence in _adaptive(made.figures):
+    for sentence in _sentences(made.figures):
         story.print(escape(sentence), soft_wrap=True)
     story.print(f"The report: [bold]{escape(str(made.html.resolve()))}[/bold]", soft_wrap=True)
     _tell_commands(story, *_commands(made))
+    _end(made.figures)
+
+
+def _end(figures: Any) -> None:
+    """Ends with the exit code for objectives that are missed, after everything is said and written."""
+    from ...spark_reports.text import objectives  # noqa: PLC0415 - an extra
+
+    if not objectives.are_met(figures):
+        raise typer.Exit(EXIT_FAILED)
+
+
+def _share(word: str) -> Fraction:
+    """An objective in percent as a share."""
+    percentage = number(word)
+    if not 0 < percentage < 100:
+        raise ValueError("a percentage above 0 and below 100, which would leave no error budget")
+    return percentage / 100
+
+
+def _objectives(figures: Any) -> list[dict[str, Any]]:
+    """The objectives under the choices in force, as figures.json has them, but for their days."""
+    keys = (
+        "objective",
+        "target",
+        "choice",
+        "unit",
+        "availability",
+        "budget",
+        "spent",
+        "left",
+        "burn_rate",
+        "met",
+    )
+    return [{key: getattr(row, key) for key in keys} for row in figures.objectives if row.present]
 
 
 def _asked(from_time: str, to_time: str, last: str) -> Any:
@@ -207,12 +269,13 @@ def _recommended(figures: Any) -> list[dict[str, Any]]:
     ]
 
 
-def _adaptive(figures: Any) -> list[str]:
-    """What switching quorums would have won, as a terminal shows it."""
+def _sentences(figures: Any) -> list[str]:
+    """What switching quorums would have won, and what became of objectives, as a terminal shows it."""
     from ...spark_reports.model.phrases import NO_BREAK  # noqa: PLC0415 - an extra
-    from ...spark_reports.text import adaptive  # noqa: PLC0415
+    from ...spark_reports.text import adaptive, objectives  # noqa: PLC0415
 
-    return [sentence.replace(NO_BREAK, " ") for sentence in adaptive.sentences(figures)]
+    told = [*adaptive.sentences(figures), *objectives.sentences(figures)]
+    return [sentence.replace(NO_BREAK, " ") for sentence in told]
 
 
 def _commands(made: Any) -> tuple[list[str], list[str]]:

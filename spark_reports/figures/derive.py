@@ -29,8 +29,10 @@ from ..model.period import ReportPeriod
 from ..model.questions import Questions, names_of
 from ..model.run_document import Run
 from . import derive_adaptive, derive_choices, derive_operations
+from .derive_objectives import Wanted, objectives
 
 UP_SETS_MAX = 1024
+NOTHING_WANTED = Wanted({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,7 @@ class Origin:
     lag_us: int
     mix: Mapping[str, float] = field(default_factory=dict)
     period: ReportPeriod | None = None
+    wanted: Wanted = NOTHING_WANTED
 
 
 def derive(found: Aggregates, run: Run, questions: Questions, origin: Origin) -> Figures:
@@ -62,6 +65,7 @@ def derive(found: Aggregates, run: Run, questions: Questions, origin: Origin) ->
     comparisons = derive_operations.comparisons(operations, found, model, run)
     order = {pair: index for index, pair in enumerate((row.choice, row.operation) for row in operations)}
     choices = derive_choices.answer(found, run, questions, model, origin.mix)
+    objective_rows, verdicts = objectives(found, run, questions, model, origin.wanted)
     return Figures(
         format=FORMAT,
         source=_source(run, origin),
@@ -84,6 +88,8 @@ def derive(found: Aggregates, run: Run, questions: Questions, origin: Origin) ->
         downtime=_downtime(found, run),
         rows=tuple(RowFigures(row.kind, row.read, row.used, row.read - row.used) for row in found.rows),
         rejected=found.rejected,
+        objectives=objective_rows,
+        verdicts=verdicts,
     )
 
 

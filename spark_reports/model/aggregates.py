@@ -54,6 +54,16 @@ class BinCount(NamedTuple):
     unknown: int
 
 
+class DayCount(NamedTuple):
+    """Operations that started on one of `days.days_of`, by its number."""
+
+    choice: str
+    operation: str
+    day: int
+    attempts: int
+    ok: int
+
+
 class ClassCount(NamedTuple):
     """Operations of one outcome; `event_class` is None unless the outcome is ok."""
 
@@ -196,6 +206,7 @@ class Aggregates:
     span: Span
     up_changes: int
     bins: tuple[BinCount, ...]
+    days: tuple[DayCount, ...]
     classes: tuple[ClassCount, ...]
     starts: tuple[StartCount, ...]
     latencies: tuple[Latency, ...]

@@ -369,6 +369,50 @@ class AdaptiveFigures:
 
 
 @dataclass(frozen=True, slots=True)
+class DayFigures:
+    """What one day took of an error budget."""
+
+    day: str
+    total: float
+    spent: float
+    burn_rate: float
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectiveFigures:
+    """One service level objective under one quorum choice: its error budget, and what became of it."""
+
+    objective: str
+    target: float
+    adt: str
+    choice: str
+    run_as: str | None
+    present: bool
+    unit: str
+    total: float
+    availability: float
+    budget: float
+    spent: float
+    left: float
+    burn_rate: float
+    met: bool
+    days: tuple[DayFigures, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictFigures:
+    """One quorum choice against all objectives of its type."""
+
+    adt: str
+    choice: str
+    run_as: str | None
+    present: bool
+    valid: bool
+    met: bool
+    missed: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class ProberFigures:
     """What the prober made of one replica, against the truth."""
 
@@ -437,6 +481,8 @@ class Figures:
     downtime: tuple[DownRow, ...]
     rows: tuple[RowFigures, ...]
     rejected: tuple[Rejected, ...]
+    objectives: tuple[ObjectiveFigures, ...] = ()
+    verdicts: tuple[VerdictFigures, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """Give plain lists and dictionaries, for JSON."""

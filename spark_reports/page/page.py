@@ -13,8 +13,8 @@ from ..model.aggregates import microseconds
 from ..model.figures import Figures
 from ..model.period import ReportPeriod
 from ..model.phrases import EARLIEST_S, LATEST_S, counted, duration, moment, unbroken
-from ..text import advice, answer, method
-from . import tables_choices, tables_run
+from ..text import advice, answer, method, objectives
+from . import tables_choices, tables_objectives, tables_run
 from .charts import symbol
 from .charts_availability import availability
 from .charts_front import front, numbers
@@ -51,6 +51,7 @@ def render(figures: Figures, versions: Mapping[str, str], *, parquet: bool, plac
     environment.globals.update(symbol=symbol, FOLD_ROWS=FOLD_ROWS)
     return environment.get_template(TEMPLATE).render(
         **_answer(figures),
+        **_objectives(figures),
         **_measured(figures),
         **_choices(figures),
         **_method(figures, versions),
@@ -78,6 +79,17 @@ def _answer(figures: Figures) -> dict[str, Any]:
         "rejected_rows": counted(rejected, "bad row") + (" was" if rejected == 1 else " were")
         if rejected
         else "",
+    }
+
+
+def _objectives(figures: Figures) -> dict[str, Any]:
+    return {
+        "objectives": objectives.verdicts(figures) + objectives.meeting(figures),
+        "budgets": tables_objectives.budgets(figures),
+        "burn_by_day": tables_objectives.burn_by_day(figures),
+        "objective_tables": [
+            tables_objectives.every_choice(figures, adt) for adt in tables_objectives.adts(figures)
+        ],
     }
 
 

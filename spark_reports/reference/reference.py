@@ -15,6 +15,7 @@ from ..input.rows import Operation
 from ..model import aggregates as tables
 from ..model import contract
 from ..model.aggregates import Aggregates, Span
+from ..model.days import Days, days_of
 from ..model.questions import Questions
 from .trace import Input, Period, UpSet, aggregate_trace, deciding_periods, enough_of, in_order, up_sets_of
 
@@ -28,6 +29,7 @@ def aggregate(found: Input, questions: Questions, lag_us: int) -> Aggregates:
     return replace(
         aggregate_trace(found, up_sets, questions, enough),
         bins=in_order(_bins(found.operations, found.span)),
+        days=in_order(_days(found.operations, days_of(found.span, found.run.time_scale))),
         classes=in_order(_classes(found.operations)),
         starts=in_order(_starts(found.operations, up_sets, views, questions, deciders, lag_us)),
         latencies=in_order(_latencies(found.operations)),
@@ -76,6 +78,13 @@ def _bins(operations: Iterable[Operation], span: Span) -> Iterator[tables.BinCou
         counts[op.choice, op.operation, (op.start_us - span.start_us) // span.bin_us][op.outcome] += 1
     for key, by_outcome in counts.items():
         yield tables.BinCount(*key, *(by_outcome[outcome] for outcome in contract.OUTCOMES))
+
+
+def _days(operations: Iterable[Operation], days: Days) -> Iterator[tables.DayCount]:
+    counts: dict[tuple[str, str, int], Counter[bool]] = defaultdict(Counter)
+    for op in operations:
+        counts[op.choice, op.operation, days.number(op.start_us)][op.outcome == "ok"] += 1
+    return (tables.DayCount(*key, by_ok.total(), by_ok[True]) for key, by_ok in counts.items())
 
 
 def _classes(operations: Iterable[Operation]) -> Iterator[tables.ClassCount]:

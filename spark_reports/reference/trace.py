@@ -141,6 +141,7 @@ def aggregate_trace(
         span=found.span,
         up_changes=len(up_sets),
         bins=(),
+        days=(),
         classes=(),
         starts=(),
         latencies=(),

@@ -24,6 +24,7 @@ from ..input.rows import Interval
 from ..input.sources import Source
 from ..model import aggregates as tables
 from ..model import contract
+from ..model.days import days_of
 from ..model.errors import ReportError
 from ..model.period import EVERYTHING, Asked, ReportPeriod, nothing_within
 from ..model.questions import Questions
@@ -253,6 +254,9 @@ def aggregate(stored: Stored, questions: Questions, lag_us: int) -> tables.Aggre
         return replace(
             aggregate_trace(trace, up_sets, questions, enough),
             bins=_collect(jobs.count_bins(operations, trace.span), tables.BinCount),
+            days=_collect(
+                jobs.count_days(operations, days_of(trace.span, trace.run.time_scale)), tables.DayCount
+            ),
             classes=_collect(jobs.count_classes(operations), tables.ClassCount),
             starts=_collect(starts, tables.StartCount),
             latencies=_collect(jobs.latency_quantiles(operations), tables.Latency),

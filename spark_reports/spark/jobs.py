@@ -16,6 +16,7 @@ from pyspark.sql import types as T  # noqa: N812
 from ..input import parquet_files
 from ..model import contract
 from ..model.aggregates import EXAMPLE_CHARS, QUANTILE_ACCURACY, QUANTILES, Span
+from ..model.days import Days
 from ..model.period import ReportPeriod
 from ..model.quorum_choices import Choice
 from ..model.run_document import Run
@@ -211,6 +212,14 @@ def count_bins(operations: DataFrame, span: Span) -> DataFrame:
     started = operations.withColumn("bin", bin_of(F.col("start_us"), span.start_us, span.bin_us))
     counts = [F.count_if(F.col("outcome") == outcome).alias(outcome) for outcome in contract.OUTCOMES]
     return started.groupBy("choice", "operation", "bin").agg(*counts)
+
+
+def count_days(operations: DataFrame, days: Days) -> DataFrame:
+    """Count attempts and answers by choice, operation and day of the start."""
+    started = operations.withColumn("day", bin_of(F.col("start_us"), days.origin_us, days.length_us))
+    return started.groupBy("choice", "operation", "day").agg(
+        F.count("*").alias("attempts"), F.count_if(F.col("outcome") == "ok").alias("ok")
+    )
 
 
 def count_classes(operations: DataFrame) -> DataFrame:

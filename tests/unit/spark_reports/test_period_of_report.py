@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -140,12 +141,14 @@ def test_spark_of_a_run(spark: "SparkSession", tmp_path: Path) -> None:
             measured_run.pack(folder, name)
         return folder
 
-    assert_cut(
+    found = assert_cut(
         tmp_path,
         "spark",
         lambda folder: packed(write_run(folder)),
         lambda folder: packed(cut_run(write_run(folder.with_name("again")))),
+        slo={"Enq": Fraction(99, 100), "Deq/Empty": Fraction(9, 10)},
     )
+    assert {row["unit"] for row in found["objectives"]} == {"attempts", "seconds"}
 
 
 def is_row(line: str) -> bool:

@@ -85,6 +85,38 @@ def test_of_the_last_minutes(export: Path, tmp_path: Path) -> None:
     assert {row["up_share"] for row in figures["replicas"]} == {1}
 
 
+@pytest.mark.parametrize(
+    ("slo", "code", "line"),
+    [
+        (
+            ("--slo", "Enq=75"),
+            0,
+            'SLO Enq 75 % met: with "Enq (0, 2), Deq (2, 2)", Enq would have been available 75.0 %; 100 % of the error budget of 15 min is spent, 0 s left.',
+        ),
+        (
+            ("--slo", "Enq=90,Deq/Empty=70", "--slo", "Deq=75.1"),
+            1,
+            'SLO Enq 90 % missed: with "Enq (0, 2), Deq (2, 2)", Enq would have been available 75.0 %; 250 % of the error budget of 6 min is spent, overspent by 9 min.',
+        ),
+        (
+            ("--slo", "Enq=90", "--present", "Enq (0, 1), Deq (3, 1)"),
+            0,
+            'For the queue, "Enq (0, 1), Deq (3, 1)" meets the objective, of 4 looked at.',
+        ),
+    ],
+)
+def test_the_exit_code_tells_whether_objectives_are_met(
+    export: Path, tmp_path: Path, slo: tuple[str, ...], code: int, line: str
+) -> None:
+    words = ("report", "--input", str(export), "--type", "queue", "--mix", "Enq=1,Deq=1", "--out", "out")
+    done = quorate(*words, *slo, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (code, "")
+    assert line in done.stdout.splitlines()
+    told = quorate(*words, *slo, "--json", cwd=tmp_path)
+    assert told.returncode == code
+    assert all(each["met"] for each in json.loads(told.stdout)["objectives"]) == (code == 0)
+
+
 def test_a_measured_run_is_told_choice_by_choice(tmp_path: Path) -> None:
     folder = measured_run.write_run(tmp_path / "run", operations=200)
     done = quorate("report", "--input", str(folder), "--engine", "python", "--out", "out", cwd=tmp_path)
@@ -114,6 +146,20 @@ def test_a_measured_run_is_told_choice_by_choice(tmp_path: Path) -> None:
         (
             ("--input", "up.json", "--type", "queue", "--from", "monday"),
             "--from monday: write a date or time (UTC), as 2026-11-01 or 2026-11-30T12:00Z",
+        ),
+        (
+            ("--input", "up.json", "--type", "queue", "--slo", "Pop=99"),
+            "--slo names Pop, which nobody measured; there are queue: Enq, Deq, Peek, Size, Enq/Ok, Deq/Ok, Deq/Empty",
+        ),
+        (
+            ("--input", "up.json", "--type", "queue", "--slo", "Enq=100"),
+            "--slo: Enq=100: write a percentage above 0 and below 100",
+        ),
+        (("--input", "up.json", "--type", "queue", "--slo", "99.9"), "write as Enq=99.9,Deq=99"),
+        (("--input", "up.json", "--type", "queue", "--slo", "Enq=9,Enq=8"), "Enq is given twice"),
+        (
+            ("--input", "up.json", "--type", "queue", "--present", "mine"),
+            "--present names 'mine', which was not looked at; there are ",
         ),
         (("--input", "up.json", "--type", "queue", "--last", "30"), "--last: '30' is no duration"),
         (

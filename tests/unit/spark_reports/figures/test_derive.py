@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -410,7 +411,7 @@ def test_every_key_of_the_figures_is_explained(tmp_path: Path) -> None:
     )
     measured_run.write_probes(folder)
     measured_run.write_bad_rows(folder)
-    made = make_report(folder, tmp_path / "out", Options(engine="python"))
+    made = make_report(folder, tmp_path / "out", Options(engine="python", slo={"Enq": Fraction(99, 100)}))
     document = json.loads(made.json.read_text())
     assert set(document.pop("versions")) == {"quorate", "python"}
     assert document.pop("keys") == dict(KEYS)

@@ -15,6 +15,7 @@ from quorate.spark_reports.page.page import render
 from quorate.spark_reports.page.short_names import NAME_CHARS_MAX, short_names
 from quorate.spark_reports.page.tables_choices import answer
 from tests.unit.spark_reports.made_figures import Made
+from tests.unit.spark_reports.made_objectives import judged
 
 VERSIONS = {"quorate": "1.2.3", "python": "3.11"}
 PLACE = "out/figures.json"
@@ -48,6 +49,7 @@ KINDS: dict[str, Figures] = {
     "many": Made(replicas=9, choices=20, name="a-name-{}-" + "of-a-choice-that-goes-on" * 4).figures(),
     "one": Made(replicas=1, choices=1).figures(),
     "evil": renamed(Made().figures(), EVIL),
+    "objectives": judged(Made(replicas=7).figures()),
     "unanswered": replace(Made().figures(), latencies=()),
     "nothing-known": replace(
         Made(measured=False).figures(),
@@ -134,6 +136,7 @@ def test_each_kind_of_run_has_its_charts() -> None:
         "many": 5,
         "one": 5,
         "evil": 5,
+        "objectives": 5,
         "unanswered": 4,
         "nothing-known": 1,
     }
@@ -288,3 +291,14 @@ def test_standing_rules_have_a_table() -> None:
     )
     assert "queue: Enq/Ok 88.0 % 92.0 % +4.00" in text
     assert "standing rule" not in " ".join(page(KINDS["calm"]).text)
+
+
+def test_objectives_have_a_card_near_the_top_with_what_each_day_burnt() -> None:
+    html = render(KINDS["objectives"], VERSIONS, parquet=True, place=PLACE)
+    text = " ".join(page(KINDS["objectives"]).text)
+    assert html.index("Service level objectives") < html.index('class="findings"')
+    assert "For the queue, enq-1, which was run, misses Enq." in text
+    for caption in ("under the choice in force", "Burn rate of each day", "objectives under every choice"):
+        assert caption in text
+    assert re.search(r"2026-11-02\s+10\s+500.% of the budget", " ".join(text.split()))
+    assert "Service level objectives" not in render(KINDS["measured"], VERSIONS, parquet=True, place=PLACE)
