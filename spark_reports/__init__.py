@@ -5,13 +5,14 @@ from `quorate.quorums` and recorded measurements, and talks to no replica.
 
     sources         what lies at a place: a run, probes, a trace, an answer of Prometheus
     contract        the words of a run on disk, and why rows are kept aside; run_document reads run.json
+    period          the time whose rows count; days and objectives: what each day took of an error budget
     session         a quiet, offline Spark session, here or on a cluster, and the Java it needs
     probes          how long a prober's sample speaks; probe_jobs does it for many, probe_files reads them
     engine          counts operations with jobs and outcome_jobs on Spark, reads probes with probe_jobs  ┐ both fill the
     loading         reads with rows, probe_rows, foreign; reference counts operations in plain Python     ┘ tables of
     trace           joint up-sets and outages, for both engines; probing compares a prober with the truth   aggregates
     quorum_choices  what was run, and every other valid choice; questions is what is asked of the trace
-    derive          aggregates to figures, with models, confidence, derive_operations, derive_choices, derive_adaptive
+    derive          aggregates to figures, with models, confidence, derive_operations, derive_choices, derive_adaptive, derive_objectives
     advice          what figures.json recommends, read back; text.advice has the commands that apply it
     keys            what every figure means; figure_tables writes them as Parquet
     page            figures to HTML: sentences (wording…), tables (tables…), charts (charts…, svg), templates

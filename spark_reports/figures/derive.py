@@ -30,6 +30,7 @@ from ..model.questions import Questions, names_of
 from ..model.run_document import Run
 from . import derive_adaptive, derive_choices, derive_operations
 from .derive_objectives import Wanted, objectives
+from .derive_summary import summary
 
 UP_SETS_MAX = 1024
 NOTHING_WANTED = Wanted({})
@@ -90,6 +91,14 @@ def derive(found: Aggregates, run: Run, questions: Questions, origin: Origin) ->
         rejected=found.rejected,
         objectives=objective_rows,
         verdicts=verdicts,
+        summary=summary(
+            questions,
+            run.votes,
+            origin.wanted.present,
+            choices.counterfactuals,
+            choices.recommendations,
+            run.time_scale,
+        ),
     )
 
 

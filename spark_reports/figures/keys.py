@@ -392,4 +392,17 @@ KEYS: Final[Mapping[str, str]] = {
         met="whether it met, or would have met, every objective of its type",
         missed="the objectives that it missed",
     ),
+    **_table(
+        "summary",
+        {"choice": _CHOICE["choice"], "adt": _CHOICE["adt"]},
+        operation="an operation of the mix",
+        run_as="the name of the run's choice with these quorums; null: it was not run",
+        recommended="whether it is the one recommended for its type",
+        present="whether it is in force: the choice of --present, else each that was run, else majorities",
+        available="share of the known time with enough for the operation, from joint up-sets",
+        downtime_month_s="(1 - available) of 30 days, in seconds",
+        outages="number of outages in the trace",
+        longest_s="seconds of the longest; of the plan, where measured time was scaled",
+        mttr_s="mean time to repair: the mean length of its outages, likewise; null without one",
+    ),
 }  # fmt: skip

@@ -369,6 +369,23 @@ class AdaptiveFigures:
 
 
 @dataclass(frozen=True, slots=True)
+class SummaryFigures:
+    """One operation under the recommended choice, or under one in force; all from joint up-sets, in seconds of the plan where time was scaled."""
+
+    adt: str
+    operation: str
+    choice: str
+    run_as: str | None
+    recommended: bool
+    present: bool
+    available: float
+    downtime_month_s: float
+    outages: int
+    longest_s: float
+    mttr_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class DayFigures:
     """What one day took of an error budget."""
 
@@ -483,6 +500,7 @@ class Figures:
     rejected: tuple[Rejected, ...]
     objectives: tuple[ObjectiveFigures, ...] = ()
     verdicts: tuple[VerdictFigures, ...] = ()
+    summary: tuple[SummaryFigures, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """Give plain lists and dictionaries, for JSON."""

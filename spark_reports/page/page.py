@@ -36,7 +36,11 @@ def render(figures: Figures, versions: Mapping[str, str], *, parquet: bool, plac
         parquet: whether the tables were written beside the page.
         place: where `figures.json` is, as whoever makes the report names it.
     """
-    applied = {"commands": advice.commands(figures, place), "hints": advice.hints(figures)}
+    applied = {
+        "commands": advice.commands(figures, place),
+        "choice_commands": advice.choice_commands(figures, place),
+        "hints": advice.hints(figures),
+    }
     names = short_names(figures)
     figures = renamed(figures, names)
     environment = Environment(
@@ -72,6 +76,7 @@ def _answer(figures: Figures) -> dict[str, Any]:
         "measured_on": _measured_on(figures),
         "period": _period(figures),
         "answers": answer.answers(figures),
+        "summary": tables_choices.summary(figures),
         "reading": method.reading(figures),
         "findings": answer.findings(figures),
         "answer_tables": [tables_choices.answer(figures, adt) for adt in tables_choices.adts(figures)],

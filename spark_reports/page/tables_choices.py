@@ -11,6 +11,7 @@ from ..model.figures import (
     Figures,
     OperationFigures,
     OutageFigures,
+    SummaryFigures,
 )
 from ..model.phrases import NO_BREAK, NO_VALUE, counted, duration, maybe_duration, percent, signed
 from ..text.adaptive import condition
@@ -30,6 +31,41 @@ def adts(figures: Figures) -> list[str]:
 def between(low: float | None, high: float | None) -> str:
     """Write an interval of shares; nothing where there is none."""
     return "" if low is None or high is None else f"{percent(low)} to {percent(high)}"
+
+
+def summary(figures: Figures) -> Table:
+    """Give each operation under the recommended choice, if one is to be preferred, and under those in force."""
+    kinds = adts(figures)
+    rows: list[Cells] = [
+        [
+            Cell(
+                row.operation if len(kinds) == 1 else f"{row.adt}: {row.operation}",
+                f"{row.choice}: {_role(figures, row)}",
+            ),
+            percent(row.available),
+            duration(row.downtime_month_s),
+            duration(row.longest_s),
+            maybe_duration(row.mttr_s),
+        ]
+        for row in figures.summary
+        if row.present or preferred(figures, row.adt) == row.choice
+    ]
+    scaled = "; times are those of the plan" if figures.window.time_scale != 1 else ""
+    columns: Columns = [
+        prose("Operation"),
+        "Available",
+        "Downtime in 30 days",
+        "Longest outage",
+        "Mean time to repair",
+    ]
+    return table(f"The recommended choice and the one in force, from joint up times{scaled}", columns, rows)
+
+
+def _role(figures: Figures, row: SummaryFigures) -> str:
+    parts = ["recommended"] if preferred(figures, row.adt) == row.choice else []
+    if row.present:
+        parts.append("in force" if row.run_as is not None else "taken to be in force")
+    return ", ".join(parts)
 
 
 def answer(figures: Figures, adt: str) -> Table:

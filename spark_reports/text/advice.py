@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
 from ..model.figures import AdaptiveFigures, Figures, RecommendationFigures
@@ -18,6 +19,11 @@ def commands(figures: Figures, place: str) -> list[str]:
         for row, options in _advised(figures)
         for name in row.objects[:COMMANDS_MAX]
     ]
+
+
+def choice_commands(figures: Figures, place: str) -> list[str]:
+    """Give those of the commands that set recommended choices."""
+    return commands(replace(figures, adaptive=()), place)
 
 
 def hints(figures: Figures) -> list[str]:

@@ -1,10 +1,16 @@
-"""Objectives made up for tests of the page: of Enq at 99.9 %, measured, which the choice in force missed, and of Deq at 99 %, which it met."""
+"""Objectives and a summary made up for tests of the page: of Enq at 99.9 %, measured, which the choice in force missed, and of Deq at 99 %, which it met."""
 
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from quorate.spark_reports.model.figures import DayFigures, Figures, ObjectiveFigures, VerdictFigures
+from quorate.spark_reports.model.figures import (
+    DayFigures,
+    Figures,
+    ObjectiveFigures,
+    SummaryFigures,
+    VerdictFigures,
+)
 from quorate.spark_reports.model.objectives import Budget, Tally
 
 
@@ -65,5 +71,25 @@ def judged(figures: Figures) -> Figures:
                 missed=() if enq.met else ("Enq",),
             )
             for name, enq, _ in rows
+        ),
+        summary=tuple(
+            SummaryFigures(
+                "queue",
+                operation,
+                name,
+                name,
+                recommended,
+                present,
+                available,
+                (1 - available) * 2_592_000,
+                2,
+                900.0,
+                600.0,
+            )
+            for operation in ("Enq", "Deq")
+            for name, recommended, present, available in (
+                ("enq-2", True, False, 0.999),
+                (names[0], False, True, 0.985),
+            )
         ),
     )

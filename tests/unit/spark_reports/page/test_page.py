@@ -302,3 +302,19 @@ def test_objectives_have_a_card_near_the_top_with_what_each_day_burnt() -> None:
         assert caption in text
     assert re.search(r"2026-11-02\s+10\s+500.% of the budget", " ".join(text.split()))
     assert "Service level objectives" not in render(KINDS["measured"], VERSIONS, parquet=True, place=PLACE)
+
+
+def test_the_recommended_choice_stands_beside_the_one_in_force_with_its_command() -> None:
+    text = " ".join(" ".join(page(KINDS["objectives"]).text).replace(NO_BREAK, " ").split())
+    for row in (
+        "Enq enq-2: recommended 99.90 % 43.2 min 15 min 10 min",
+        "Enq enq-1: in force 98.5 % 10.8 h 15 min 10 min",
+    ):
+        assert row in text
+    card = text.index("The recommended choice and the one in force")
+    assert (
+        card
+        < text.index("quorate choice set queue/NAME --advice out/figures.json")
+        < text.index("Service level objectives")
+    )
+    assert "one in force" not in " ".join(page(KINDS["measured"]).text)
