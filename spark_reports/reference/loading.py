@@ -13,7 +13,7 @@ from ..model.aggregates import Span
 from ..model.errors import ReportError
 from ..model.period import EVERYTHING, Asked, ReportPeriod, nothing_within, run_within
 from ..model.phrases import listed, moment
-from ..model.run_document import Run
+from ..model.run_document import Run, read_run
 from . import overlaps
 from .trace import Input
 
@@ -196,14 +196,16 @@ def check_observed(source: Source, found: Input, up_sets: Sequence[object]) -> N
     """See that the state of every replica is known at some moment; ReportError where it never is."""
     if not up_sets:
         cut = [*rows.clipped(found.intervals, found.span), *rows.clipped(found.links, found.span)]
-        if found.period is not None and not cut and source.replicas is not None:
-            raise nothing_within(source.replicas, found.period, _known(source.replicas, found.run))
+        if found.period is not None and not cut:
+            raise nothing_within(source.replicas or source.place, found.period, _known(source, found.run))
         raise never_observed_together(source, found.run.votes, known_of(cut))
 
 
-def _known(replicas: Path, run: Run) -> Span | None:
-    """The time that the up times of replicas speak of."""
-    found, _ = rows.intervals_from(replicas, contract.REPLICA_COLUMNS, run, [])
+def _known(source: Source, run: Run) -> Span | None:
+    """The time that the up times of replicas speak of; where a prober stands in for them, the window of the run."""
+    if source.replicas is None:
+        return None if source.document is None else read_run(source.document).window
+    found, _ = rows.intervals_from(source.replicas, contract.REPLICA_COLUMNS, run, [])
     times = [moment_us for each, _ in found for moment_us in (each.start_us, each.end_us)]
     return Span(min(times), max(times)) if times else None
 

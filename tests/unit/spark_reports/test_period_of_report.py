@@ -267,6 +267,20 @@ def test_a_window_of_which_no_up_time_is_known_names_those_that_are(tmp_path: Pa
         make_report(folder, tmp_path / "out", Options(engine="python", asked=asked))
 
 
+def test_where_a_prober_stands_in_the_window_of_the_run_is_named(tmp_path: Path) -> None:
+    folder = measured_run.write_run(tmp_path / "run", operations=0, duration_s=100)
+    measured_run.write_probes(folder)
+    (folder / "replicas.csv").unlink()
+    run = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    window = {"window": [START_S, START_S + 900], "prober": {"step_s": 0.5}}
+    (folder / "run.json").write_text(json.dumps(run | window))
+    asked = Asked(from_us=(START_S + 500) * 1_000_000)
+    with pytest.raises(
+        ReportError, match=r"run has nothing .* from 2025-10-09 08:53:20 UTC to 2025-10-09 09:08:20 UTC"
+    ):
+        make_report(folder, tmp_path / "out", Options(engine="python", asked=asked))
+
+
 def write_days(folder: Path) -> None:
     """Packed operations and samples of four days, a thousand seconds each, with a row group for each hundred rows."""
     from pyarrow import Table, dataset  # noqa: PLC0415
