@@ -18,6 +18,12 @@ TOO_MANY_KEYS: Final = Failed(
     definite=True,
 )
 
+TOO_MANY_TAKEN: Final = Failed(
+    "too-many-keys",
+    "too much was taken of late that may not be stored by a quorum yet, and is remembered for those who stored it: repeat it later",
+    definite=True,
+)
+
 KEY_REUSED: Final = Failed(
     "key-reused", "the idempotency key was used with other arguments: use a new key", definite=True
 )

@@ -15,7 +15,7 @@ from ....api_specs.limits import STATE_BYTES_MAX, Limits
 from ....api_specs.values import check_value, comparable, text_bytes, work_bytes
 from ....timestamps.timestamp import Timestamp
 from ..core.values import Failed
-from .idempotency import KEY_REUSED, TOO_MANY_KEYS, digest
+from .idempotency import KEY_REUSED, TOO_MANY_KEYS, TOO_MANY_TAKEN, digest
 from .pending import ITEMS_AT_A_PLACE, RUN_BYTES_MAX
 from .summary_builder import Context, SummaryBuilder
 from .transitions import (
@@ -97,7 +97,11 @@ def _fold(
     """Run the calls that wait, and take them out of `waiting`, as many as one decision runs; the next one runs further ones. Why the
     next call cannot be run, if it cannot: no state without it is shown, but where it may be `left_out`, which tells of it then."""
     done_bytes, left = 0, min(FOLDED_MAX, builder.context.limits.page_entries_max)
+    room = builder.room_to_take(waiting)
     while waiting and waiting[0].entry.t <= bound and left and done_bytes <= RUN_BYTES_MAX:
+        if not room:
+            return TOO_MANY_TAKEN
+        room -= 1
         text = str(waiting[0].entry.value)
         done_bytes += work_bytes(builder.value or "") + work_bytes(text)
         problem = _run_stored(builder, found, text, events)

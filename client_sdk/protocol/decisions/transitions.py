@@ -29,7 +29,7 @@ from ....api_specs.messages import Purpose
 from ....api_specs.values import comparable, is_equal, payload_bytes, work_bytes
 from ....timestamps.timestamp import ZERO, Timestamp
 from ..core.values import Failed
-from .idempotency import KEY_REUSED, TOO_MANY_KEYS, digest
+from .idempotency import KEY_REUSED, TOO_MANY_KEYS, TOO_MANY_TAKEN, digest
 from .lease_table import ClearCommand
 from .summary_builder import Context, SummaryBuilder
 
@@ -152,16 +152,20 @@ def plan_queue(
     waiting = [
         found for found in builder.view(seen) if found.entry.t <= bound or found.entry.t <= builder.horizon
     ]
+    room = builder.room_to_take(waiting)
+    waiting, later = waiting[:room], waiting[room:]
     for place, command in enumerate(commands):
         match command:
             case DequeueCommand():
                 _take(builder, command, place, waiting, results, events)
-            case PeekCommand() if waiting:
-                results[place] = (_settle_front(builder, waiting[0]),)
+            case PeekCommand() if waiting or later:
+                results[place] = (_settle_front(builder, (*waiting, *later)[0]),)
             case AcquireCommand() | SettleCommand() | ClearCommand():
                 _lease(builder, command, place, waiting, results, events)
             case ConfirmCommand():
                 results[place] = None
+        if later and not waiting and isinstance(command, DequeueCommand | AcquireCommand):
+            results.setdefault(place, TOO_MANY_TAKEN)
     return Plan(builder.finish(set(seen)), results, events)
 
 
