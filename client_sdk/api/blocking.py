@@ -6,22 +6,27 @@ and new connections, on first use. Must not know how operations run. One client 
 
 import asyncio
 import builtins
+import contextlib
 import functools
+import os
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator
 from concurrent.futures import CancelledError, Future
 from typing import Any, ClassVar, Concatenate, Final, ParamSpec, Self, TypeVar, cast
 
 from ...api_specs.cluster import ClusterDocument
+from ...api_specs.limits import Limits
 from ..errors import BadInput, Closed, OutcomeUnknown
 from ..protocol.core.counters import FrontEndCounts
 from .background_loop import enter, new_loop
 from .call_reports import Observer
 from .calls import Call
 from .client import AsyncClient
+from .consuming import CLOSE_S, LOOK_S, Consumer, Options
 from .forking import in_child
 from .handles import AsyncDictionary, AsyncQueue, AsyncRegister
 from .history import History
+from .leases import Delivery
 from .objects import Object, OwnType
 
 P = ParamSpec("P")
@@ -176,13 +181,13 @@ class Client:
             raise OutcomeUnknown(f"the client's thread did not answer within {limit_s} s") from None
 
     def close(self) -> None:
-        """Close connections and history; operations that still run raise Closed. Again is harmless."""
+        """End loops over queues, close connections and history; operations that still run raise Closed. Again is harmless."""
         with self._lock:
             self._document = self.document
             engine, self._engine, self._is_closed = self._engine, None, True
         if engine is not None:
             try:
-                engine.wait(engine.client.aclose(), GRACE_S)
+                engine.wait(engine.client.aclose(), CLOSE_S + GRACE_S)
             finally:
                 engine.stop()
 
@@ -215,11 +220,50 @@ class _Waiting:
 
     def __init__(self, client: Client) -> None:
         self.document: Final = client.document
+        self.loops: Final = _WaitingLoops(client)
         self._client: Final = client
 
     async def perform(self, call: Call[Result], deadline_s: float | None = None) -> Result:
         """See Client."""
         return self._client.perform(call, deadline_s)
+
+
+class _WaitingLoops:
+    """In the same manner what begins loops over queues."""
+
+    def __init__(self, client: Client) -> None:
+        self._client: Final = client
+
+    async def open(self, full: str, options: Options, limits: Limits) -> "_WaitingLoop":
+        """See Opening."""
+        engine = self._client._engine_here()
+        return _WaitingLoop(engine, engine.wait(engine.client.loops.open(full, options, limits), GRACE_S))
+
+
+class _WaitingLoop:
+    """A loop over a queue. What is there already is taken without a turn of the client's thread."""
+
+    def __init__(self, engine: _Engine, loop: Consumer) -> None:
+        self._engine: Final = engine
+        self._loop: Final = loop
+        self._pid: Final = os.getpid()
+
+    def take(self) -> Delivery | None:
+        """See Consumer."""
+        return self._loop.take()
+
+    async def goes_on(self) -> bool:
+        """See Consumer."""
+        try:
+            return self._engine.wait(self._loop.goes_on(), LOOK_S + GRACE_S)
+        except TimeoutError:
+            raise OutcomeUnknown(f"the client's thread did not answer within {LOOK_S + GRACE_S} s") from None
+
+    async def aclose(self) -> None:
+        """See Consumer. In a forked child it is the parent's; a client that is closed has done it."""
+        if self._pid == os.getpid():
+            with contextlib.suppress(Closed):
+                self._engine.wait(self._loop.aclose(), CLOSE_S + GRACE_S)
 
 
 class _Handle:
@@ -239,15 +283,43 @@ def _blocking(
 
     @functools.wraps(method)
     def run(handle: _Handle, /, *args: P.args, **kwargs: P.kwargs) -> Result:
-        work = method(handle._asyncio, *args, **kwargs)
-        try:
-            work.send(None)
-        except StopIteration as end:
-            result: Result = end.value
-            return result
-        raise AssertionError(f"{method.__name__} waits for something else than its client")
+        return _at_once(method(handle._asyncio, *args, **kwargs))
 
     return run
+
+
+def _looping(
+    method: Callable[Concatenate[Any, P], AsyncGenerator[Result, None]],
+) -> Callable[Concatenate[_Handle, P], Generator[Result, None, None]]:
+    """As `_blocking`, for a method that is looped over."""
+
+    @functools.wraps(method)
+    def run(handle: _Handle, /, *args: P.args, **kwargs: P.kwargs) -> Generator[Result, None, None]:
+        return _stepped(method(handle._asyncio, *args, **kwargs))
+
+    return run
+
+
+def _stepped(steps: AsyncGenerator[Result, None]) -> Generator[Result, None, None]:
+    try:
+        while True:
+            try:
+                result = _at_once(anext(steps))
+            except StopAsyncIteration:
+                return
+            yield result
+    finally:
+        _at_once(steps.aclose())
+
+
+def _at_once(work: Awaitable[Result]) -> Result:
+    """The result of what does not suspend."""
+    try:
+        work.__await__().send(None)
+    except StopIteration as end:
+        result: Result = end.value
+        return result
+    raise AssertionError(f"{work} waits for something else than its client")
 
 
 class Queue(_Handle):
@@ -262,6 +334,7 @@ class Queue(_Handle):
     items = _blocking(AsyncQueue.items)
     size = _blocking(AsyncQueue.size)
     acquire = _blocking(AsyncQueue.acquire)
+    consume = _looping(AsyncQueue.consume)
     ack = _blocking(AsyncQueue.ack)
     release = _blocking(AsyncQueue.release)
     reject = _blocking(AsyncQueue.reject)

@@ -19,10 +19,11 @@ from ..protocol.core.values import Failed, Operation, Outcome
 from ..transport.driver import Driver
 from .call_reports import Observer, Telling
 from .calls import Call, check_seconds
+from .consuming import Left, Loops
 from .handles import AsyncDictionary, AsyncQueue, AsyncRegister
 from .history import History
 from .objects import AsyncObject, OwnType
-from .undelivered import Undelivered, is_kept
+from .undelivered import Undelivered, conclude_with, is_kept
 
 Result = TypeVar("Result")
 
@@ -53,6 +54,8 @@ class AsyncClient:
         self._deadline_s: Final = deadline_s
         self._history: Final = history
         self._observers: Final[list[Observer]] = []
+        self.loops: Final = Loops(self._perform, deadline_s, lambda: driver.now().mono_s)
+        """Those over its queues."""
         self._is_closed = False
         self.undelivered: Final = Undelivered()
         """What cancelled dequeues took: the next one of the same queue gets it."""
@@ -108,6 +111,10 @@ class AsyncClient:
 
     async def perform(self, call: Call[Result], deadline_s: float | None = None) -> Result:
         """Run one call (of `quorate.client_sdk.api.calls`). Raises the errors of `quorate.client_sdk.errors`."""
+        return await self._perform(call, deadline_s, None)
+
+    async def _perform(self, call: Call[Result], deadline_s: float | None, left: Left | None) -> Result:
+        """Where its caller is cancelled, `left` gets what will become of the call, which ends as soon as that is certain."""
         limit_s = deadline_of(call, deadline_s, self._deadline_s, self.document.limits)
         if self._home != (os.getpid(), asyncio.get_running_loop()):
             raise BadInput("this client belongs to another event loop or process: connect again in this one")
@@ -117,7 +124,7 @@ class AsyncClient:
             return call.result(kept)
         recording = None if self._history is None else self._history.begin(call.told)
         telling = Telling(call, recording, self._observers)
-        outcome = await self._outcome(call.operation, limit_s, telling)
+        outcome = await self._outcome(call.operation, limit_s, telling, left)
         try:
             telling.ended(outcome)
         except BaseException:  # The history's disk is full, say: what was taken must not go with it.
@@ -128,7 +135,8 @@ class AsyncClient:
         return call.result(outcome.result)
 
     async def aclose(self) -> None:
-        """Close connections and history; operations that still run raise Closed. Again is harmless."""
+        """End loops over queues, close connections and history; operations that still run raise Closed. Again is harmless."""
+        await self.loops.aclose()
         self._is_closed = True
         await self._driver.aclose()
         self.undelivered.close()
@@ -151,13 +159,19 @@ class AsyncClient:
             detail = "a cancelled dequeue of this queue has no outcome yet, and nothing else was asked for: try again"
             raise Unavailable(detail, definite=True) from None
 
-    async def _outcome(self, operation: Operation, limit_s: float, telling: Telling) -> Outcome:
-        left: list[asyncio.Future[Outcome]] = []
+    async def _outcome(
+        self, operation: Operation, limit_s: float, telling: Telling, left: Left | None
+    ) -> Outcome:
+        coming: list[asyncio.Future[Outcome]] = []
+        is_awaited = left is not None or is_kept(operation)
         try:
-            return await self._driver.run(operation, limit_s, left.append if is_kept(operation) else None)
+            return await self._driver.run(operation, limit_s, coming.append if is_awaited else None)
         except BaseException as error:
-            if left:
-                self.undelivered.expect(operation, left[0], telling.ended)
-            else:
+            if not coming:
                 telling.ended(error)
+            elif left is None:
+                self.undelivered.expect(operation, coming[0], telling.ended)
+            else:
+                coming[0].add_done_callback(lambda ended: conclude_with(ended, telling.ended))
+                left(coming[0])
             raise

@@ -4,7 +4,7 @@ Owns the methods: the operation that each runs, and what a history is told of it
 """
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Final, Protocol, TypeVar
 
 from ...adts.log import Value, count_leases
@@ -23,7 +23,7 @@ from ..protocol.core.values import (
     ReadLeases,
     Write,
 )
-from . import lease_calls
+from . import consuming, lease_calls
 from .calls import (
     NULL,
     Call,
@@ -42,7 +42,7 @@ from .calls import (
     some_or_null,
     spans,
 )
-from .leases import DeadLetter, Lease, LeaseCounts, dead_letter_of
+from .leases import DeadLetter, Delivery, Lease, LeaseCounts, dead_letter_of
 
 Result = TypeVar("Result")
 
@@ -57,6 +57,10 @@ class Performer(Protocol):
     async def perform(self, call: Call[Result], deadline_s: float | None = None) -> Result:
         """Run one call."""
 
+    @property
+    def loops(self) -> consuming.Opening:
+        """What begins loops over its queues."""
+
 
 class _Handle:
     """A named object of a cluster."""
@@ -66,6 +70,7 @@ class _Handle:
     def __init__(self, client: Performer, name: str) -> None:
         self._full: Final = full_name(self._type, name)
         self.name: Final = name
+        self._loops: Final = client.loops
         self._perform: Final = client.perform
         self._limits: Final = client.document.limits
 
@@ -194,6 +199,31 @@ class AsyncQueue(_Handle):
         """
         call = lease_calls.acquire(self._full, max_items, lease_s, wait_s, max_deliveries, self._limits)
         return await self._perform(call, deadline_s)
+
+    def consume(
+        self,
+        prefetch: int = consuming.PREFETCH,
+        lease_s: float = lease_calls.LEASE_S,
+        wait_s: float | None = None,
+        *,
+        max_deliveries: int | None = None,
+        patience_s: float = consuming.PATIENCE_S,
+    ) -> AsyncGenerator[Delivery, None]:
+        """Loop over the items, one by one, for good, or until none has come for `wait_s` seconds and all are done with.
+
+        Up to `prefetch` items are held at a time, under leases that are renewed: those that wait, and those that you have and
+        have not yet acknowledged, released or rejected (see Delivery). Say so of each: while all are yours, the loop waits.
+
+        However the loop is left, the replicas are told what you have said, and all else goes back, which counts as a delivery.
+        It takes a call or two, and ten seconds at most. `contextlib.closing` and `aclosing` wait for it. So does closing the client.
+        After `break` alone it happens when Python drops the loop: at once, or soon with asyncio.
+
+        Unavailable, OutcomeUnknown and LimitReached are raised when calls have come to nothing for `patience_s` seconds, and
+        LeaseLost when an acknowledgement came too late. No item is lost by that: consume again.
+        """
+        options = consuming.Options(prefetch, lease_s, wait_s, max_deliveries, patience_s)
+        consuming.check(options, self._limits)
+        return consuming.deliveries(lambda: self._loops.open(self._full, options, self._limits))
 
     async def ack(self, *leases: Lease | str, deadline_s: float | None = None) -> None:
         """Acknowledge the items: they are done with. LeaseLost names leases that are not the caller's any more; the other items are

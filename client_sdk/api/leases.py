@@ -1,11 +1,14 @@
-"""Leases as callers see them: what an acquire gives, dead letters, and how many of both there are. Pure values."""
+"""Leases as callers see them: what an acquire or a loop gives, dead letters, and how many of both there are. Pure values."""
 
+from collections.abc import Callable
 from typing import Any
 
 from msgspec import Struct
 
 from ...adts.log import Dead, DeadReason, LeaseCounts, Leased
 from ...api_specs.values import from_value
+from ..protocol.core.values import How
+from .calls import spans
 
 
 class Lease(Struct, frozen=True):
@@ -25,6 +28,29 @@ class Lease(Struct, frozen=True):
     def redelivered(self) -> bool:
         """Whether the item was delivered before."""
         return self.deliveries > 1
+
+
+class Delivery(Lease, frozen=True, eq=False):
+    """A lease in a loop (`consume`), which renews it until the caller says what becomes of the item, or leaves the loop.
+
+    Say it once for each item, in any thread of the process, in any order. The methods return at once; one call tells the replicas
+    of all that has gathered. A lease that was lost raises LeaseLost: here where that is known, else at the next step of the loop.
+    `deadline` is that of the first lease.
+    """
+
+    _end: Callable[[How, float], None]
+
+    def ack(self) -> None:
+        """The item is done with."""
+        self._end("ack", 0.0)
+
+    def release(self, *, delay_s: float = 0) -> None:
+        """The item is delivered again, to whoever asks first, after `delay_s` seconds."""
+        self._end("release", spans(delay_s, None).delay_s)
+
+    def reject(self, *, dead_letter: bool = True) -> None:
+        """The item is not to be delivered again: it becomes a dead letter, or (`dead_letter` False) is dropped."""
+        self._end("reject" if dead_letter else "drop", 0.0)
 
 
 class DeadLetter(Struct, frozen=True):
@@ -49,4 +75,4 @@ def dead_letter_of(dead: Dead) -> DeadLetter:
     return DeadLetter(from_value(dead.entry.value), dead.entry.id, dead.reason, dead.deliveries)
 
 
-__all__ = ["DeadLetter", "Lease", "LeaseCounts", "dead_letter_of", "lease_of"]
+__all__ = ["DeadLetter", "Delivery", "Lease", "LeaseCounts", "dead_letter_of", "lease_of"]

@@ -23,6 +23,20 @@ def is_kept(operation: Operation) -> TypeGuard[Dequeue]:
     return isinstance(operation, Dequeue) and not operation.key
 
 
+def conclude_with(outcome: asyncio.Future[Outcome], conclude: Conclude) -> None:
+    """Tell how an operation ended that nobody waits for."""
+    try:
+        conclude(outcome_of(outcome))
+    except OSError:  # The history cannot be written, and nobody waits who could be told.
+        _log.exception("the end of a cancelled operation could not be told")
+
+
+def outcome_of(ended: asyncio.Future[Outcome]) -> Outcome | BaseException:
+    """The outcome of an operation that has ended, or what it raised."""
+    error = asyncio.CancelledError() if ended.cancelled() else ended.exception()
+    return error or ended.result()
+
+
 class Undelivered:
     """Of one client. At most as many outcomes are to come as dequeues were under way at one time."""
 
@@ -46,13 +60,10 @@ class Undelivered:
             self._coming[operation.object].remove(outcome)
             if not self._coming[operation.object]:
                 del self._coming[operation.object]
-            error = asyncio.CancelledError() if outcome.cancelled() else outcome.exception()
-            if error is None:
-                self.keep(operation, outcome.result())
-            try:
-                conclude(error or outcome.result())
-            except OSError:  # The history cannot be written, and nobody waits who could be told.
-                _log.exception("the end of a cancelled dequeue could not be told")
+            end = outcome_of(outcome)
+            if not isinstance(end, BaseException):
+                self.keep(operation, end)
+            conclude_with(outcome, conclude)
 
         self._coming.setdefault(operation.object, deque()).append(coming)
         coming.add_done_callback(came)

@@ -33,6 +33,7 @@ SECTIONS: Final = {
 """The public names of `quorate.client_sdk`; one that has no place here yet stands at the end of the page."""
 
 STANDARD: Final = {
+    "client_sdk/api/leases.py": ["Delivery"],
     "client_sdk/adapters/standard_mapping.py": ["Mapping"],
     "client_sdk/adapters/standard_queue.py": ["Queue", "AsyncQueue"],
 }
@@ -84,8 +85,10 @@ def members(node: ast.ClassDef) -> Iterator[ast.FunctionDef | ast.AsyncFunctionD
     for each in node.body:
         if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef) and not each.name.startswith("_"):
             yield each
-        elif isinstance(each, ast.Assign) and ast.unparse(each.value).startswith("_blocking("):
-            yield blocking(ast.unparse(each.value).removeprefix("_blocking(").removesuffix(")"))
+        elif isinstance(each, ast.Assign) and isinstance(each.value, ast.Call):
+            made, method = ast.unparse(each.value.func), ast.unparse(each.value.args[0])
+            if made in ("_blocking", "_looping"):
+                yield blocking(method)
 
 
 def blocking(method: str) -> ast.FunctionDef:
@@ -94,7 +97,11 @@ def blocking(method: str) -> ast.FunctionDef:
     node = definition(home_of(kind), kind)
     assert isinstance(node, ast.ClassDef)
     [found] = [each for each in members(node) if each.name == name]
-    return ast.FunctionDef(name, found.args, found.body, [], found.returns)
+    returns = found.returns
+    if isinstance(returns, ast.Subscript) and ast.unparse(returns.value) == "AsyncGenerator":
+        assert isinstance(returns.slice, ast.Tuple)
+        returns = ast.parse(f"Generator[{ast.unparse(returns.slice.elts[0])}, None, None]", mode="eval").body
+    return ast.FunctionDef(name, found.args, found.body, [], returns)
 
 
 def described(node: Def) -> str:

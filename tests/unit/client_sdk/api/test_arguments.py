@@ -7,6 +7,7 @@ import pytest
 from quorate.api_specs.cluster import ClusterDocument
 from quorate.client_sdk import AsyncDictionary, AsyncQueue, BadInput
 from quorate.client_sdk.api.calls import Call
+from quorate.client_sdk.api.consuming import Left, Loops
 from tests.unit.client_sdk.scripted import document_of
 
 
@@ -17,6 +18,13 @@ class _Nothing:
 
     async def perform(self, call: Call[Any], deadline_s: float | None = None) -> Any:
         raise AssertionError(f"ran {call}")
+
+    async def _nowhere(self, call: Call[Any], deadline_s: float | None, left: Left | None) -> Any:
+        raise AssertionError(f"ran {call}")
+
+    @property
+    def loops(self) -> Loops:
+        return Loops(self._nowhere, 1.0, lambda: 0.0)
 
 
 @pytest.mark.parametrize(
