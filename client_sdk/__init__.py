@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .api.connect import connect, connect_async
     from .api.handles import AsyncDictionary, AsyncQueue, AsyncRegister
     from .api.history import History
-    from .api.leases import DeadLetter, Lease, LeaseCounts
+    from .api.leases import DeadLetter, Delivery, Lease, LeaseCounts
     from .errors import (
         BadCluster,
         BadInput,
@@ -42,6 +42,7 @@ __all__ = [
     "Closed",
     "ClusterDocument",
     "DeadLetter",
+    "Delivery",
     "Dictionary",
     "Distribution",
     "FrontEndCounts",

@@ -16,7 +16,7 @@ SECTIONS: Final = {
     "Connecting": ["connect", "connect_async", "Client", "AsyncClient", "ClientTls", "ClusterDocument"],
     "Objects": ["Queue", "Register", "Dictionary"],
     "Objects, with asyncio": ["AsyncQueue", "AsyncRegister", "AsyncDictionary"],
-    "Leases": ["DeadLetter", "Lease", "LeaseCounts"],
+    "Leases": ["DeadLetter", "Delivery", "Lease", "LeaseCounts"],
     "Errors": [
         "QuorateError",
         "Unavailable",
@@ -33,7 +33,6 @@ SECTIONS: Final = {
 """The public names of `quorate.client_sdk`; one that has no place here yet stands at the end of the page."""
 
 STANDARD: Final = {
-    "client_sdk/api/leases.py": ["Delivery"],
     "client_sdk/adapters/standard_mapping.py": ["Mapping"],
     "client_sdk/adapters/standard_queue.py": ["Queue", "AsyncQueue"],
 }

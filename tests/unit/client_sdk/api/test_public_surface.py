@@ -21,6 +21,7 @@ PUBLIC = [
     "Closed",
     "ClusterDocument",
     "DeadLetter",
+    "Delivery",
     "Dictionary",
     "Distribution",
     "FrontEndCounts",
