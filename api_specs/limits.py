@@ -37,9 +37,12 @@ STATE_BYTES_MAX: Final = 256 * 1024
 WAITING_BYTES_MAX: Final = 256 * 1024
 """Calls of one object of such a type that a replica stores before they run, with ENTRY_BYTES for each; less, where those of all replicas could make
 a state that is larger than a value may be. Further ones are refused until a decision has run some."""
-SUMMARY_BYTES_MAX: Final = 2 * 1024 * 1024
-"""What a decided state weighs besides its payloads, when it remembers, adopts and lends as much as it may: a message of the replica
-protocol has room for it beside a body."""
+AMBIGUOUS_BYTES_MAX: Final = 2 * 1024 * 1024
+"""What was taken and may not be complete is named in a decided state, by its id and with ENTRY_BYTES for each. Further such entries are taken when nobody
+asks for the earlier ones any more."""
+SUMMARY_BYTES_MAX: Final = 2 * AMBIGUOUS_BYTES_MAX
+"""What a decided state weighs besides its payloads, when it remembers, names, adopts and lends as much as it may: a message of the replica
+protocol has room for it beside a body. All other replicas would refuse one that is larger, for good."""
 SYSTEM_CHARS_MAX: Final = TEXT_CHARS_MAX
 FORWARDED_COMMANDS_MAX: Final = 16
 FORWARD_S_MAX: Final = 1.0

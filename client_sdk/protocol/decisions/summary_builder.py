@@ -11,7 +11,14 @@ from msgspec.structs import replace
 from ....adts.log import Decision, Entry, Seen, Summary, Value
 from ....adts.types import queue
 from ....api_specs.checking import ID_CHARS_MAX
-from ....api_specs.limits import ADOPTED_MAX, DEFAULTS, ENTRY_BYTES, KEYED_ENTRIES_MAX, Limits
+from ....api_specs.limits import (
+    ADOPTED_MAX,
+    AMBIGUOUS_BYTES_MAX,
+    DEFAULTS,
+    ENTRY_BYTES,
+    KEYED_ENTRIES_MAX,
+    Limits,
+)
 from ....api_specs.messages import Aged
 from ....api_specs.values import payload_bytes, text_bytes
 from ....timestamps.ballot import Ballot, step_of, term_of
@@ -41,9 +48,6 @@ class Context(LeasingContext, frozen=True):
     limits: Limits = DEFAULTS
 
 
-AMBIGUOUS_PART: Final = 4
-"""Of what a body may hold, the ids of what was taken and may not be complete take such a part: each accept carries them, and one that is larger than a
-message is refused by all other replicas, for good."""
 WHOLE_PART: Final = 8
 """Of a page, what is remembered whole of what was taken under keys takes such a part."""
 
@@ -95,11 +99,10 @@ class SummaryBuilder:
 
     def room_to_take(self, waiting: Sequence[Seen]) -> int:
         """How many of these, from the first on, may be taken now: of what may not be complete the id is remembered, until nobody asks any more."""
-        most = self.context.limits.body_bytes_max // AMBIGUOUS_PART
-        if (len(self.ambiguous) + len(waiting)) * (ID_BYTES_MAX + ENTRY_BYTES) <= most:
+        if (len(self.ambiguous) + len(waiting)) * (ID_BYTES_MAX + ENTRY_BYTES) <= AMBIGUOUS_BYTES_MAX:
             return len(waiting)
         first = aged_parts([*self.ambiguous.values()], [each.ambiguous for each in self.context.aged])
-        room = most - sum(text_bytes(id) + ENTRY_BYTES for id in [*self.ambiguous][first:])
+        room = AMBIGUOUS_BYTES_MAX - sum(text_bytes(id) + ENTRY_BYTES for id in [*self.ambiguous][first:])
         for place, found in enumerate(waiting):
             if not self.context.is_complete(found):
                 room -= text_bytes(found.entry.id) + ENTRY_BYTES

@@ -51,6 +51,10 @@ FIXED = {
         "Bytes of calls of one such object that a replica stores and does not know to have run, 100 for each included; less "
         + "where those of all replicas would not fit into `value_bytes_max` beside such a state.",
     ),
+    "AMBIGUOUS_BYTES_MAX": (
+        limits.AMBIGUOUS_BYTES_MAX,
+        "Bytes of the names of what was taken and may not be stored by a quorum, 100 for each included, in an object's decided state.",
+    ),
     "SUMMARY_BYTES_MAX": (
         limits.SUMMARY_BYTES_MAX,
         "Bytes of an object's decided state besides payloads: a message of the replica protocol may have so many more than a body.",

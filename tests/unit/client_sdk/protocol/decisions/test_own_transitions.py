@@ -11,6 +11,7 @@ from quorate.adts.plain_class import Json, PlainClass, call_text
 from quorate.adts.specification import Response
 from quorate.api_specs.limits import STATE_BYTES_MAX, Limits
 from quorate.client_sdk.protocol.core.values import Failed
+from quorate.client_sdk.protocol.decisions import summary_builder
 from quorate.client_sdk.protocol.decisions.idempotency import KEY_REUSED, TOO_MANY_KEYS, TOO_MANY_TAKEN
 from quorate.client_sdk.protocol.decisions.own_transitions import plan_own
 from quorate.client_sdk.protocol.decisions.summary_builder import Context
@@ -63,16 +64,18 @@ def test_calls_run_one_after_another_on_the_state() -> None:
     assert plan.events == ['add("b",2);Ok()', 'take("a");Ok(1)'], "what changed nothing is no event"
 
 
-def test_calls_that_may_be_incomplete_run_only_as_far_as_their_ids_leave_room_in_a_message() -> None:
-    small = replace(CONTEXT, limits=replace(CONTEXT.limits, body_bytes_max=4 * 2200))
+def test_calls_that_may_be_incomplete_run_only_as_far_as_their_ids_leave_room_in_a_message(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(summary_builder, "AMBIGUOUS_BYTES_MAX", 2200)
     log = [
         replace(each, entry=replace(each.entry, id=each.entry.id * 200))
         for each in (stored(t, "add", "a", 1) for t in range(6, 9))
     ]
     named = tuple((f"{t}" * 400, CONTEXT.ballot) for t in range(4))
-    plan = planned(replace(NOTHING, ambiguous=named), call("content"), log=log, context=small)
+    plan = planned(replace(NOTHING, ambiguous=named), call("content"), log=log)
     assert plan.results == {0: TOO_MANY_TAKEN}
-    assert planned(NOTHING, call("content"), log=log, context=small).results[0].condition == "Ok"
+    assert planned(NOTHING, call("content"), log=log).results[0].condition == "Ok"
 
 
 def test_what_is_long_is_cut_in_the_events_that_logs_keep() -> None:

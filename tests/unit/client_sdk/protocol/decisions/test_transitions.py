@@ -10,8 +10,9 @@ from msgspec.structs import replace
 from quorate.adts.log import NOTHING, Decision, Entry, Seen, Summary, Value
 from quorate.adts.types import queue
 from quorate.api_specs.commands import AcquireCommand, CompareAndSetCommand, DequeueCommand, PeekCommand
-from quorate.api_specs.limits import ADOPTED_MAX, DEFAULTS, ENTRY_BYTES
+from quorate.api_specs.limits import ADOPTED_MAX, ENTRY_BYTES
 from quorate.api_specs.messages import Aged
+from quorate.client_sdk.protocol.decisions import summary_builder
 from quorate.client_sdk.protocol.decisions.idempotency import TOO_MANY_KEYS, TOO_MANY_TAKEN
 from quorate.client_sdk.protocol.decisions.summary_builder import TERMS_KEPT, TERMS_MAX, Context, is_included
 from quorate.client_sdk.protocol.decisions.transitions import (
@@ -93,21 +94,21 @@ def test_an_entry_that_may_be_incomplete_is_taken_and_noted() -> None:
     assert plan.summary.ambiguous == ((at(1), CONTEXT.ballot),)
 
 
-def test_what_may_be_incomplete_is_taken_only_as_far_as_its_ids_leave_room_in_a_message() -> None:
+def test_what_may_be_incomplete_is_taken_only_as_far_as_its_ids_leave_room_in_a_message(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """A summary that other replicas refuse would be written back again and again: nobody could take anything there any more."""
-    small = replace(CONTEXT, limits=replace(DEFAULTS, body_bytes_max=4 * 3000))
+    monkeypatch.setattr(summary_builder, "AMBIGUOUS_BYTES_MAX", 3000)
     waiting = doubtful(*range(1, 41))
-    first = queue_plan(NOTHING, waiting, DequeueCommand(40), context=small)
+    first = queue_plan(NOTHING, waiting, DequeueCommand(40))
     count = len(first.results[0])
     assert 10 < count < 40
     assert sum(len(id) + ENTRY_BYTES for id, _ in first.summary.ambiguous) <= 3000
     rest = {id: each for id, each in waiting.items() if each.entry.t > first.summary.horizon}
-    later = queue_plan(
-        first.summary, rest, DequeueCommand(1), PeekCommand(), AcquireCommand(1, 9_000_000), context=small
-    )
+    later = queue_plan(first.summary, rest, DequeueCommand(1), PeekCommand(), AcquireCommand(1, 9_000_000))
     assert (later.results[0], later.results[2]) == (TOO_MANY_TAKEN, TOO_MANY_TAKEN)
     assert taken(later.results[1]) == [str(count + 1)]
-    aged = replace(small, aged=(Aged(ambiguous=small.ballot),))
+    aged = replace(CONTEXT, aged=(Aged(ambiguous=CONTEXT.ballot),))
     assert taken(queue_plan(first.summary, rest, DequeueCommand(1), context=aged).results[0]) == [
         str(count + 1)
     ]
