@@ -321,3 +321,12 @@ def _rooms(summary: Summary, bytes_max: int) -> tuple[_Room, _Room]:
 def is_too_heavy(summary: Summary, bytes_max: int) -> bool:
     """Whether the payloads of a summary's leases weigh more than they may, now that all are at hand."""
     return not all(room.is_enough for room in _rooms(summary, bytes_max))
+
+
+def is_share_exceeded(summary: Summary, holders: Collection[str], bytes_max: int) -> bool:
+    """Whether one of these callers, who are about to be delivered items, holds more bytes than are left for others, now that all
+    payloads are at hand. Also where it was within its share when others of the same batch took theirs: then the plan that is made
+    anew is the same."""
+    left = bytes_max - payload_bytes([record.entry for record in summary.leases])
+    held = ([record.entry for record in summary.leases if record.holder == holder] for holder in holders)
+    return any(len(entries) > 1 and payload_bytes(entries) > left for entries in held)

@@ -14,7 +14,7 @@ from ....api_specs.values import payload_bytes
 from ....timestamps.timestamp import Timestamp
 from ..core.log_cache import LogCache
 from ..core.rounds import Event, Expired, Gathering, Task
-from .lease_table import is_too_heavy
+from .lease_table import is_share_exceeded, is_too_heavy
 from .summary_builder import fits_whole, remembered_bytes
 from .transitions import Plan
 
@@ -27,7 +27,7 @@ class Withheld(Exception):
 
 
 class TooHeavy(Exception):
-    """With its payloads, a plan hands out or keeps more than may be sent: it must be made anew, now that the log cache knows them."""
+    """With its payloads, a plan hands out or keeps more than may be sent, or lends a caller more than its share: it must be made anew, now that the log cache knows them."""
 
 
 class Gone(Exception):
@@ -144,11 +144,18 @@ def filled(
 
 
 def is_overweight(full: Plan, limits: Limits) -> bool:
-    """Whether the plan, whose payloads are all at hand now, hands out or keeps more than it may."""
+    """Whether the plan, whose payloads are all at hand now, hands out or keeps more than it may, or lends a caller more than its share."""
     kept = [entry for known in full.summary.recent for entry in known.taken]
-    handed = (list(map(entry_of, some)) for some in full.results.values() if _is_handed(some))
-    is_long = any(len(each) > 1 and payload_bytes(each) > limits.page_bytes_max for each in (kept, *handed))
-    return is_long or is_too_heavy(full.summary, limits.leases_bytes_max)
+    handed = [some for some in full.results.values() if _is_handed(some)]
+    answers = (list(map(entry_of, some)) for some in handed)
+    is_long = any(len(each) > 1 and payload_bytes(each) > limits.page_bytes_max for each in (kept, *answers))
+    holders = {part.holder for part in chain.from_iterable(handed) if isinstance(part, Leased)}
+    bytes_max = limits.leases_bytes_max
+    return (
+        is_long
+        or is_too_heavy(full.summary, bytes_max)
+        or is_share_exceeded(full.summary, holders, bytes_max)
+    )
 
 
 def _is_handed(result: Any) -> bool:

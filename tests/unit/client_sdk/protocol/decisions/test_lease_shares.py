@@ -2,10 +2,12 @@
 
 from typing import Any
 
-from quorate.adts.log import NOTHING, Summary
+from msgspec.structs import replace
+
+from quorate.adts.log import NOTHING, Summary, Value
 from quorate.api_specs.commands import AcquireCommand, SettleCommand
 from quorate.api_specs.limits import LEASES_MAX
-from quorate.client_sdk.protocol.decisions.lease_table import TOO_MANY_LEASES
+from quorate.client_sdk.protocol.decisions.lease_table import TOO_MANY_LEASES, is_share_exceeded
 from tests.unit.client_sdk.protocol.decisions.test_lease_table import (
     LEASE,
     NOW,
@@ -70,3 +72,36 @@ def test_a_caller_is_given_no_more_bytes_than_are_left_for_others() -> None:
         NOTHING, seen(*large), AcquireCommand(9, LEASE, holder="one"), AcquireCommand(9, LEASE, holder="two")
     )
     assert [len(plan.results[place]) for place in (0, 1)] == [5, 2]
+
+
+def test_a_share_is_exceeded_by_payloads_that_come_later_but_not_by_a_first_item() -> None:
+    bare = [entry(n, value="") for n in range(1, 12)]
+    blind = planned(NOTHING, seen(*bare), AcquireCommand(9, LEASE, holder="one"))
+    assert len(blind.results[0]) == 9
+    assert not is_share_exceeded(blind.summary, {"one"}, 1000)
+
+    def with_payloads(number: int, size: int) -> Summary:
+        value = Value('"' + "x" * (size - 2) + '"')
+        some = blind.summary.leases[:number]
+        return Summary(leases=tuple(replace(each, entry=replace(each.entry, value=value)) for each in some))
+
+    assert is_share_exceeded(with_payloads(9, 100), {"other", "one"}, 1000)
+    assert is_share_exceeded(with_payloads(6, 100), {"one"}, 1000)
+    assert not is_share_exceeded(with_payloads(5, 100), {"one"}, 1000)
+    assert not is_share_exceeded(with_payloads(9, 100), {"other"}, 1000), "who is given nothing now"
+    assert not is_share_exceeded(with_payloads(1, 5000), {"one"}, 1000)
+
+
+def test_beside_an_item_heavier_than_a_share_others_are_given_what_fits_into_the_rest_and_what_comes_back() -> (
+    None
+):
+    heavy, light = entry(1, value='"' + "x" * 598 + '"'), entry(2, value='"' + "x" * 398 + '"')
+    held = planned(NOTHING, seen(heavy), AcquireCommand(9, LEASE, holder="one")).summary
+    other = planned(held, seen(light, entry(3)), AcquireCommand(9, LEASE, holder="two"))
+    assert [record.entry for record in other.results[0]] == [light], "400 bytes, all that is left"
+    behind = planned(held, seen(entry(2, value='"' + "x" * 399 + '"'), entry(3)), AcquireCommand(9, LEASE))
+    assert behind.results[0] is TOO_MANY_LEASES, "what does not fit holds up what is behind it"
+    again = planned(
+        other.summary, seen(entry(3)), AcquireCommand(9, LEASE, holder="new"), now=NOW + LEASE + 100
+    )
+    assert [record.entry for record in again.results[0]] == [heavy]

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from quorate.adts.collector import collector_off
 from quorate.adts.log import NOTHING, Entry, Summary, Value
 from quorate.api_specs.cluster import ClockSettings
-from quorate.api_specs.commands import CompareAndSetCommand, DequeueCommand, PeekCommand
+from quorate.api_specs.commands import AcquireCommand, CompareAndSetCommand, DequeueCommand, PeekCommand
 from quorate.api_specs.messages import Accept, Accepted, Collect, Collected, Refused, Row, Status
 from quorate.client_sdk.protocol.core.values import Unanswered
 from quorate.client_sdk.protocol.decisions.pending import PendingCommand
@@ -310,6 +310,21 @@ def test_nothing_is_proposed_for_a_caller_that_gives_up_while_payloads_are_fetch
     deciding.answer("r3", shown(Row(ONE)))
     assert deciding.is_over
     assert not any(isinstance(send.request, Accept) for send in deciding.sends)
+
+
+def test_a_share_of_leases_holds_for_payloads_that_were_not_at_hand_when_the_plan_was_made() -> None:
+    deciding = Deciding()
+    deciding.begin(AcquireCommand(10, 1_000_000, holder="one"))
+    heavy = [entry(us, f'"{"x" * 100_000}"') for us in range(-20, -10)]
+    bare = [Entry(each.id, each.t) for each in heavy]
+    deciding.answer_all(front(*bare, fence=heavy[-1].t), "r1", "r2")
+    assert deciding.collect_at("r3").wanted == tuple(each.t for each in heavy)
+    deciding.answer("r3", shown(*map(Row, heavy)))
+    for replica in ("r1", "r2"):
+        assert deciding.collect_at(replica).wanted == (), "planned anew, on a look of its own"
+        deciding.answer(replica, front(*bare, fence=heavy[-1].t))
+    leased = deciding.accept_at("r1").summary.leases
+    assert [record.entry for record in leased] == heavy[:5], "half of a mebibyte"
 
 
 def test_what_is_proposed_says_what_its_caller_would_be_told() -> None:
