@@ -27,6 +27,7 @@ LEASES: Final = frozenset(
         "dead_letters",
         "requeue_dead",
         "purge_dead",
+        "purge_delayed",
     )
 )
 OK: Final = (Response("Ok"),)

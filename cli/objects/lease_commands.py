@@ -34,6 +34,9 @@ MaxDeliveriesOption = Annotated[
 DelayOption = Annotated[
     float, typer.Option("--delay", metavar="SECONDS", min=0, help="Deliver them again after so long.")
 ]
+DueAfterOption = Annotated[
+    float, typer.Option("--due-after", metavar="SECONDS", min=0, help="Only those that are due so late.")
+]
 DropOption = Annotated[bool, typer.Option("--drop", help="Delete them instead.")]
 
 
@@ -120,4 +123,12 @@ def requeue(asked: Asked, ids: Ids = None) -> Answer:
 def purge(asked: Asked, ids: Ids = None) -> Answer:
     """Delete dead letters."""
     number = asked.queue.purge_dead_letters(ids or None)
+    return Answer({"purged": number}, str(number))
+
+
+@queue_app.command()
+@asking
+def purge_delayed(asked: Asked, due_after_s: DueAfterOption = 0.0) -> Answer:
+    """Delete values that wait until they are due, after an acquire has met them."""
+    number = asked.queue.purge_delayed(due_after_s=due_after_s)
     return Answer({"purged": number}, str(number))

@@ -343,6 +343,7 @@ class Queue(_Handle):
     dead_letters = _blocking(AsyncQueue.dead_letters)
     requeue_dead_letters = _blocking(AsyncQueue.requeue_dead_letters)
     purge_dead_letters = _blocking(AsyncQueue.purge_dead_letters)
+    purge_delayed = _blocking(AsyncQueue.purge_delayed)
 
 
 class Register(_Handle):

@@ -121,9 +121,9 @@ def check_seconds(what: str, given: object) -> None:
         )
 
 
-def spans(delay_s: float, expires_s: float | None) -> Spans:
-    """After how long an item is due, and expires (None: never); BadInput when that is not allowed."""
-    for what, seconds in (("delay_s", delay_s), ("expires_s", 0.0 if expires_s is None else expires_s)):
+def spans(delay_s: float, expires_s: float | None, named: str = "delay_s") -> Spans:
+    """After how long an item is due (`named` so by the caller), and expires (None: never); BadInput when that is not allowed."""
+    for what, seconds in ((named, delay_s), ("expires_s", 0.0 if expires_s is None else expires_s)):
         check_seconds(what, seconds)
         if not 0 <= seconds <= DELAY_S_MAX:
             raise BadInput(f"{what} is {seconds}: use 0 to {DELAY_S_MAX:.0f} seconds")

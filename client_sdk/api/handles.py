@@ -287,6 +287,13 @@ class AsyncQueue(_Handle):
         """Delete dead letters (or their ids; left out: all); how many that were."""
         return await self._perform(lease_calls.clear_dead(self._full, letters, is_requeued=False), deadline_s)
 
+    async def purge_delayed(self, *, due_after_s: float = 0, deadline_s: float | None = None) -> int:
+        """Delete the items that wait until they are due (`leases().waiting`), in `due_after_s` seconds or later; how many that were.
+
+        An item that no acquire has met yet is not among them.
+        """
+        return await self._perform(lease_calls.purge_delayed(self._full, due_after_s), deadline_s)
+
 
 class _Cells(_Handle):
     """What registers have in common with the keys of dictionaries. `key` is None for a register."""

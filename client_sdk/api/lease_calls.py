@@ -9,7 +9,7 @@ from ...api_specs.commands import SettleResult
 from ...api_specs.limits import DELIVERIES_MAX, LEASE_S_MAX, SETTLE_TOKENS_MAX, Limits
 from ...api_specs.values import to_value
 from ..errors import BadInput, LeaseLost
-from ..protocol.core.values import Acquire, ClearDeadLetters, How, Settle
+from ..protocol.core.values import Acquire, ClearDeadLetters, How, PurgeDelayed, Settle
 from .calls import (
     UNBOUNDED,
     Call,
@@ -20,6 +20,7 @@ from .calls import (
     check_whole,
     single,
     some_or_null,
+    spans,
 )
 from .leases import DeadLetter, Lease, lease_of
 
@@ -103,6 +104,12 @@ def clear_dead(full: str, ids: Sequence[DeadLetter | str] | None, *, is_requeued
             )
     told = Told("requeue_dead" if is_requeued else "purge_dead", full)
     return single(told, ClearDeadLetters(full, named, is_requeued), int)
+
+
+def purge_delayed(full: str, due_after_s: float) -> Call[int]:
+    """Purge items that are due in so long or later: how many."""
+    due_after_s = spans(due_after_s, None, "due_after_s").delay_s
+    return single(Told("purge_delayed", full), PurgeDelayed(full, due_after_s), int)
 
 
 def checked_lease(lease_s: float) -> float:

@@ -10,7 +10,15 @@ from starlette.responses import Response
 from ...adts.log import Dead, Entry, LeaseCounts, Leased, count_leases
 from ...adts.types.catalogue import object_name
 from ...api_specs.commands import SettleResult
-from ...client_sdk.protocol.core.values import Acquire, ClearDeadLetters, How, LeaseBook, ReadLeases, Settle
+from ...client_sdk.protocol.core.values import (
+    Acquire,
+    ClearDeadLetters,
+    How,
+    LeaseBook,
+    PurgeDelayed,
+    ReadLeases,
+    Settle,
+)
 from ..http.gate import CALLER
 from ..http.routers import object_router
 from . import lease_models as models
@@ -91,6 +99,15 @@ async def _settle(
     operation = Settle(object_name("queue", name), how, tuple(tokens), span_s)
     found: SettleResult = (await operations.run(operation, deadline_s)).result
     return found
+
+
+@lease_router.post("/delayed/purge", response_model=models.Purged)
+async def purge_delayed(
+    operations: Served, name: Name, body: models.DelayedBody | None = None, deadline_s: DeadlineS = None
+) -> models.Purged:
+    """Delete items that wait until they are due, after an acquire has met them."""
+    operation = PurgeDelayed(object_name("queue", name), body.due_after_s if body else 0.0)
+    return models.Purged(purged=(await operations.run(operation, deadline_s)).result)
 
 
 dead_letter_router: Final = object_router("queues")

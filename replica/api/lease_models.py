@@ -94,6 +94,19 @@ class LettersBody(Body):
     )
 
 
+class DelayedBody(Body):
+    """Which delayed items; left out: all."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"due_after_s": 86400}]})
+    due_after_s: float = Field(
+        default=0,
+        ge=0,
+        le=DELAY_S_MAX,
+        allow_inf_nan=False,
+        description="Those that are due in so many seconds or later",
+    )
+
+
 class LeasedItem(BaseModel):
     """An item that is delivered: nobody else is given it before the deadline has certainly passed."""
 
@@ -144,6 +157,12 @@ class DeadLetterItems(BaseModel):
     """Dead letters, oldest first."""
 
     letters: list[DeadLetterItem] = Field(examples=[[_LETTER]])
+
+
+class Purged(BaseModel):
+    """How many items that were."""
+
+    purged: int = Field(examples=[1])
 
 
 class Cleared(BaseModel):

@@ -42,6 +42,7 @@ REASONS: Final[Mapping[str, str]] = {
     "rejectLeases": "Make dead letters of items.",
     "acquire": "Lease items of the same queue.",
     "getLeases": "Count the leases of the same queue.",
+    "purgeDelayed": "Delete items that wait until they are due.",
     "getDeadLetters": "List the dead letters of the same queue.",
     "requeueDeadLetters": "Have dead letters delivered again.",
     "purgeDeadLetters": "Delete dead letters.",
@@ -106,13 +107,19 @@ OPERATIONS: Final[Mapping[str, Told]] = {
         (*_NEW, "too-many-leases"),
         ("ackLeases", "renewLeases", "releaseLeases", "rejectLeases", "getLeases"),
     ),
-    "getLeases": Told("Count a queue's leases", "How many there are.", _LOOK, ("acquire", "getDeadLetters")),
+    "getLeases": Told(
+        "Count a queue's leases",
+        "How many there are.",
+        _LOOK,
+        ("acquire", "getDeadLetters", "purgeDelayed"),
+    ),
     "ackLeases": Told("Acknowledge items", _SETTLED, _WRITE, ("acquire",)),
     "releaseLeases": Told("Release leases", _SETTLED, _WRITE, ("acquire",)),
     "rejectLeases": Told("Reject leases", _SETTLED, (*_WRITE, "too-many-dead-letters"), ("getDeadLetters",)),
     "renewLeases": Told(
         "Renew leases", "Which leases were lost, and how long the others last.", _WRITE, ("ackLeases",)
     ),
+    "purgeDelayed": Told("Purge delayed items", "How many are gone.", _WRITE, ("getLeases",)),
     "getDeadLetters": Told(
         "List a queue's dead letters",
         "The dead letters, oldest first.",

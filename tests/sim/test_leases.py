@@ -8,7 +8,8 @@ from typing import Final
 import pytest
 
 from quorate.adts.log import Value
-from quorate.client_sdk.protocol.core.values import Acquire, Enqueue, Spans
+from quorate.api_specs.limits import DELAY_S_MAX, LEASES_MAX
+from quorate.client_sdk.protocol.core.values import Acquire, Enqueue, PurgeDelayed, Spans
 from quorate.simulation.scenarios.leased import QUEUE
 from tests.sim.run import run_seed, run_seeds
 from tests.sim.schedules.hand import STEPS_MAX, Hand
@@ -49,5 +50,19 @@ def test_few_decisions_set_many_delayed_items_aside() -> None:
         hand.ask("f1", Enqueue(QUEUE, (later,) * 100, spans=Spans(1000.0, 0.0)))
     hand.ask("f1", Enqueue(QUEUE, (now,)))
     assert STEPS_MAX < 3 * 800
+    (record,) = hand.ask("f2", Acquire(QUEUE, 1, 30.0))
+    assert record.entry.value == now
+
+
+def test_a_queue_that_delayed_items_fill_is_freed_by_purging_them() -> None:
+    hand = Hand({"Enq/Ok": (0, 2), "Deq/Ok": (2, 2)})
+    later, now = Value('"later"'), Value('"now"')
+    for _ in range(12):
+        hand.ask("f1", Enqueue(QUEUE, (later,) * 100, spans=Spans(DELAY_S_MAX, 0.0)))
+    hand.ask("f1", Enqueue(QUEUE, (now,)))
+    with pytest.raises(AssertionError, match="too-many-leases"):
+        hand.ask("f2", Acquire(QUEUE, 1, 30.0))
+    assert hand.ask("f1", PurgeDelayed(QUEUE, DELAY_S_MAX + 1)) == 0
+    assert hand.ask("f1", PurgeDelayed(QUEUE, DELAY_S_MAX / 2)) == LEASES_MAX
     (record,) = hand.ask("f2", Acquire(QUEUE, 1, 30.0))
     assert record.entry.value == now

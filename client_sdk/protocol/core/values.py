@@ -96,6 +96,14 @@ class ClearDeadLetters(Struct, frozen=True):
     is_requeued: bool
 
 
+class PurgeDelayed(Struct, frozen=True):
+    """Purge the items of a queue that acquires have set aside, or callers gave back, and that are due in `due_after_s` or later.
+    Result: how many."""
+
+    object: str
+    due_after_s: float
+
+
 class LeaseBook(Struct, frozen=True):
     """Result of ReadLeases: what is delivered, or waits to be after an acquire has met it; and dead letters, oldest first."""
 
@@ -227,6 +235,7 @@ Operation = (
     | Acquire
     | Settle
     | ClearDeadLetters
+    | PurgeDelayed
     | ReadLeases
     | Peek
     | QueueSize

@@ -26,7 +26,7 @@ seconds, and replicas refuse stamps that are further ahead."""
 TOO_MANY_LEASES: Final = Failed(
     "too-many-leases",
     f"the queue has as many items delivered, or waiting to be, as it may ({LEASES_MAX}, and a bound on their payloads), or "
-    "this caller holds as many as are left for others: acknowledge or release some, try again when some are due, or purge dead letters, "
+    "this caller holds as many as are left for others: acknowledge or release some, try again when some are due, or purge delayed ones, or dead letters, "
     "among which expired ones then find room",
     definite=True,
 )
@@ -45,6 +45,12 @@ class ClearCommand(Struct, frozen=True):
 
     ids: tuple[str, ...]
     is_requeued: bool
+
+
+class PurgeDelayedCommand(Struct, frozen=True):
+    """Purge the items that wait here and are due in so long or later (microseconds; 0: all that are not due). Result: how many."""
+
+    due_after_us: int
 
 
 class Context(Struct, frozen=True):
@@ -234,6 +240,15 @@ class Ledger:
             if command.is_requeued:
                 self._put(Leased(dead.entry, deliveries=dead.deliveries, excused=dead.deliveries))
         return cleared if cleared or not named else TOO_MANY_LEASES
+
+    def purge_delayed(self, command: PurgeDelayedCommand) -> int:
+        """Drop items that nobody holds before they are due: else those of one caller could keep all room for as long as a delay may
+        be. What was a dead letter is due at once, and stays."""
+        from_us = self._context.earliest_us + command.due_after_us
+        found = [each for each in self._records.values() if not each.is_held and each.until_us >= from_us]
+        for record in found:
+            self._drop(record)
+        return len(found)
 
     def _in_exchange_for(self, letter: Entry) -> list[Leased] | None:
         """The expired items that are to take the room of this dead letter, so that it finds room among the leases; None if it

@@ -30,7 +30,7 @@ from ....api_specs.values import comparable, is_equal, payload_bytes, work_bytes
 from ....timestamps.timestamp import ZERO, Timestamp
 from ..core.values import Failed
 from .idempotency import KEY_REUSED, TOO_MANY_KEYS, TOO_MANY_TAKEN, digest
-from .lease_table import ClearCommand
+from .lease_table import ClearCommand, PurgeDelayedCommand
 from .summary_builder import Context, SummaryBuilder
 
 NULL: Final = Value("null")
@@ -97,6 +97,7 @@ Command = (
     | AcquireCommand
     | SettleCommand
     | ClearCommand
+    | PurgeDelayedCommand
     | RecoverCommand
     | CompareAndSetCommand
     | InvokeCommand
@@ -160,7 +161,7 @@ def plan_queue(
                 _take(builder, command, place, waiting, results, events)
             case PeekCommand() if waiting or later:
                 results[place] = (_settle_front(builder, (*waiting, *later)[0]),)
-            case AcquireCommand() | SettleCommand() | ClearCommand():
+            case AcquireCommand() | SettleCommand() | ClearCommand() | PurgeDelayedCommand():
                 _lease(builder, command, place, waiting, results, events)
             case ConfirmCommand():
                 results[place] = None
@@ -214,7 +215,7 @@ def _take(
 
 def _lease(
     builder: SummaryBuilder,
-    command: AcquireCommand | SettleCommand | ClearCommand,
+    command: AcquireCommand | SettleCommand | ClearCommand | PurgeDelayedCommand,
     place: int,
     waiting: list[Seen],
     results: dict[int, Any],
@@ -230,8 +231,10 @@ def _lease(
     elif isinstance(command, SettleCommand):
         result = ledger.settle(command)
         events.append(f"{command.how.capitalize()}({', '.join(command.tokens)})")
-    else:
+    elif isinstance(command, ClearCommand):
         result = ledger.clear(command)
+    else:
+        result = ledger.purge_delayed(command)
     if ledger.is_changed:
         builder.note_changed()
     if result is not None:

@@ -33,6 +33,7 @@ from ..core.values import (
     Items,
     Operation,
     Peek,
+    PurgeDelayed,
     PutIfAbsent,
     QueueSize,
     Read,
@@ -44,7 +45,7 @@ from ..core.values import (
     Write,
 )
 from ..decisions.idempotency import decision_id
-from ..decisions.lease_table import ClearCommand
+from ..decisions.lease_table import ClearCommand, PurgeDelayedCommand
 from ..decisions.pending import CommandResult
 from ..decisions.transitions import RepairCommand
 from . import everywhere, observe, outboxes, own_calls, queue_looks
@@ -166,6 +167,12 @@ def _clear_dead(operation: ClearDeadLetters, task: Task, machine: Machine) -> Ou
     return Done(verdict.result, "ClearDead/Ok", verdict.answered)
 
 
+def _purge_delayed(operation: PurgeDelayed, task: Task, machine: Machine) -> OutcomeSteps:
+    command = PurgeDelayedCommand(_us(operation.due_after_s))
+    verdict = yield from decide(operation.object, command, task, machine)
+    return Done(verdict.result, "PurgeDelayed/Ok", verdict.answered)
+
+
 def _us(seconds: float) -> int:
     return int(seconds * 1e6)
 
@@ -201,6 +208,7 @@ _RUNS: Final[Mapping[type[Operation], Callable[[Any, Task, Machine], OutcomeStep
     Acquire: _acquire,
     Settle: _settle,
     ClearDeadLetters: _clear_dead,
+    PurgeDelayed: _purge_delayed,
     ReadLeases: queue_looks.leases,
     Peek: _peek,
     QueueSize: queue_looks.queue_size,

@@ -67,6 +67,10 @@ def test_leases_are_delivered_and_settled(run: Run) -> None:
         "waiting": 1,
         "dead": 0,
     }
+    again = json.loads(run("queue", "leased", "acquire", "--json").stdout)["leases"][0]["token"]
+    assert run("queue", "leased", "release", again, "--delay", "500").returncode == 0
+    assert run("queue", "leased", "purge-delayed", "--due-after", "600").stdout == "0\n"
+    assert run("queue", "leased", "purge-delayed").stdout == "1\n"
 
 
 def test_register_swaps_only_what_matches(run: Run) -> None:

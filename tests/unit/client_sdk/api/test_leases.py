@@ -158,6 +158,22 @@ def test_rejected_worn_out_and_expired_items_are_dead_letters_that_can_be_taken_
     assert one.leases() == LeaseCounts(held=2, waiting=0, dead=0)
 
 
+def test_delayed_items_that_an_acquire_has_met_are_purged_by_when_they_are_due(
+    queues: tuple[Here, Here],
+) -> None:
+    one, other = queues
+    one.enqueue("soon", delay_s=1000)
+    one.enqueue("never", delay_s=DELAY_S_MAX)
+    assert other.purge_delayed() == 0
+    assert one.acquire() == []
+    one.enqueue("not met", delay_s=1000)
+    assert one.leases().waiting == 2
+    assert other.purge_delayed(due_after_s=2000) == 1
+    assert other.purge_delayed() == 1
+    assert one.leases() == LeaseCounts(held=0, waiting=0, dead=0)
+    assert one.items() == ["not met"]
+
+
 def test_delayed_and_expiring_items_keep_to_their_times_for_acquire_alone(
     cluster: InProcessCluster, queues: tuple[Here, Here]
 ) -> None:
@@ -259,6 +275,7 @@ def test_leases_are_there_after_all_replicas_started_again(
         ("renew", ("t",), {"lease_s": 0}, "lease_s is 0"),
         ("requeue_dead_letters", ([],), {}, "no dead letter is named"),
         ("purge_dead_letters", ("id",), {}, "one dead letter in place of several: pass a list of it"),
+        ("purge_delayed", (), {"due_after_s": -1}, "due_after_s is -1: use 0 to"),
         ("enqueue", (1,), {"delay_s": float("nan")}, "delay_s is nan"),
         ("enqueue", (1,), {"expires_s": 0}, "it must be above 0 and above delay_s"),
         ("enqueue_many", ([1],), {"delay_s": 5, "expires_s": 5}, "it must be above 0 and above delay_s"),

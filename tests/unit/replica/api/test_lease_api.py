@@ -96,9 +96,20 @@ def test_dead_letters_are_listed_requeued_and_discarded(
     assert one.get("leases") == {"held": 0, "waiting": 0, "dead": 0}
 
 
+def test_delayed_items_are_purged(apis: tuple[Api, Api]) -> None:
+    one, other = apis
+    one.post("items", {"item": "soon", "delay_s": 1000})
+    one.post("items", {"item": "late", "delay_s": 9000})
+    assert one.post("acquire", {})["leases"] == []
+    assert other.post("delayed/purge", {"due_after_s": 5000}) == {"purged": 1}
+    assert other.post("delayed/purge") == {"purged": 1}
+    assert one.get("leases") == {"held": 0, "waiting": 0, "dead": 0}
+
+
 @pytest.mark.parametrize(
     ("path", "body"),
     [
+        ("delayed/purge", {"due_after_s": -1}),
         ("acquire", {"max": 0}),
         ("acquire", {"max": 21}),
         ("acquire", {"lease_s": 0}),

@@ -17,6 +17,7 @@ from quorate.client_sdk.protocol.decisions.lease_table import (
     TOO_MANY_DEAD,
     TOO_MANY_LEASES,
     ClearCommand,
+    PurgeDelayedCommand,
     is_too_heavy,
 )
 from quorate.client_sdk.protocol.decisions.summary_builder import Context
@@ -226,6 +227,33 @@ def test_a_delayed_item_is_set_aside_until_it_is_due() -> None:
     alone = planned(NOTHING, seen(delayed), AcquireCommand(1, LEASE))
     assert alone.results == {}
     assert alone.summary.horizon == at(1)
+
+
+def test_delayed_items_that_fill_a_queue_can_be_purged() -> None:
+    late = tuple(Leased(entry(n, value="1"), NOW + DAY_US) for n in range(1, LEASES_MAX + 1))
+    summary = Summary(horizon=at(LEASES_MAX), leases=late)
+    waiting = seen(entry(6000))
+    refused = planned(summary, waiting, AcquireCommand(1, LEASE), leases_bytes_max=9999)
+    assert refused.results[0] is TOO_MANY_LEASES
+    plan = planned(summary, waiting, PurgeDelayedCommand(0), AcquireCommand(1, LEASE), leases_bytes_max=9999)
+    assert plan.results[0] == LEASES_MAX
+    assert lent(plan, 1) == [("6000", 1)]
+    heavy = Summary(horizon=at(1), leases=(Leased(sized(1, 1000), NOW + DAY_US),))
+    assert planned(heavy, waiting, AcquireCommand(1, LEASE)).results[0] is TOO_MANY_LEASES
+    assert lent(planned(heavy, waiting, PurgeDelayedCommand(0), AcquireCommand(1, LEASE)), 1) == [("6000", 1)]
+
+
+def test_of_items_that_wait_only_those_that_are_due_so_late_are_purged() -> None:
+    held = first(entry(1)).leases
+    due = (Leased(entry(2), NOW - 1), Leased(entry(3), deliveries=2, excused=2))
+    late = (Leased(entry(4), NOW, 1), Leased(entry(5), NOW + 99), Leased(entry(6), NOW + 100))
+    summary = Summary(horizon=at(9), leases=(*held, *due, *late), dead=(Dead(entry(7), "rejected", 1),))
+    some = planned(summary, {}, PurgeDelayedCommand(100))
+    assert (some.results[0], some.summary.leases) == (1, (*held, *due, *late[:2]))
+    every = planned(summary, {}, PurgeDelayedCommand(0))
+    assert (every.results[0], every.summary.leases, every.summary.dead) == (3, (*held, *due), summary.dead)
+    again = planned(every.summary, {}, PurgeDelayedCommand(0))
+    assert (again.results[0], again.summary) == (0, every.summary)
 
 
 def test_an_expired_item_is_a_dead_letter_unless_somebody_holds_it() -> None:

@@ -27,13 +27,14 @@ from quorate.client_sdk.protocol.core.values import (
     Failed,
     Operation,
     Peek,
+    PurgeDelayed,
     PutIfAbsent,
     Read,
     Repair,
     Serve,
     Settle,
 )
-from quorate.client_sdk.protocol.decisions.lease_table import ClearCommand
+from quorate.client_sdk.protocol.decisions.lease_table import ClearCommand, PurgeDelayedCommand
 from quorate.client_sdk.protocol.decisions.transitions import Command, RepairCommand
 from quorate.client_sdk.protocol.operations import runs
 from quorate.client_sdk.protocol.operations.context import OperationFailed, OutcomeSteps
@@ -67,6 +68,7 @@ CASES: list[tuple[Operation, Command, Any, Any, str]] = [
     ),
     (Settle(QUEUE, "ack", ("t",)), SettleCommand("accept", ("t",)), LOST, LOST, "Ack/Lost"),
     (ClearDeadLetters(QUEUE, ("i",), True), ClearCommand(("i",), True), 1, 1, "ClearDead/Ok"),
+    (PurgeDelayed(QUEUE, 1.5), PurgeDelayedCommand(1_500_000), 1, 1, "PurgeDelayed/Ok"),
     (CompareAndSet(CELL, X, Y, "k"), CompareAndSetCommand(X, Y, key="Cas k"), True, True, "Cas/Ok"),
     (CompareAndSet(CELL, X, Y), CompareAndSetCommand(X, Y), False, False, "Cas/Fail"),
     (
