@@ -122,6 +122,11 @@ class PlainClass:
             f"{operation}/{OK}": ("result",) for operation in self._methods if operation not in self._silent
         }
         self._argument_hints: Final = {name: _hints(method) for name, method in self._methods.items()}
+        self._stored_hints: Final = {
+            name: tuple(self._argument_hints[name].get(argument, Any) for argument in self.arguments[name])
+            for name in self.blind
+        }
+        """Of the arguments of blind operations, in order."""
         self._version: Final = _version(found)
         self._raised: Final = dict[str, type[BaseException]]()
         self._initial: Final = self._first_state()
@@ -248,6 +253,17 @@ class PlainClass:
                 raise BadClass(f"{operation}: the argument {name} {unfit}")
         return Invocation(operation, tuple(frozen_ones))
 
+    def check_stored(self, text: str) -> None:
+        """Raises BadClass unless `text` is a call that a front end may store: of a blind operation, with arguments that `call` takes."""
+        operation, args = _call_parts(text)
+        hints = self._stored_hints.get(operation)
+        if hints is None:
+            self._method_of(operation)
+            raise BadClass(f"{operation} is no blind operation of {self.name}: its calls are not stored")
+        # What was read from JSON can be written as JSON. Else `call` says what is wrong, or what it leaves out are defaults.
+        if len(args) != len(hints) or not all(map(fits, args, hints)):
+            self.call(operation, *args)
+
     def answer(self, response: Response) -> Any:
         """What a call of the method gives: the result of one that ended Ok, else its exception is raised."""
         if response.condition == OK:
@@ -329,11 +345,20 @@ def call_text(invocation: Invocation) -> str:
 
 def call_in(text: str) -> Invocation:
     """The call that such a text is. Raises BadClass."""
-    try:
-        operation, args = msgspec.convert(parsed(text.encode()), tuple[str, list[Any]])
-    except (msgspec.MsgspecError, ValueError) as error:
-        raise BadClass(f"the log holds {_short(text)}, which is no call: {error}") from None
+    operation, args = _call_parts(text)
     return Invocation(operation, tuple(map(frozen, args)))
+
+
+def _call_parts(text: str) -> tuple[str, list[Any]]:
+    """The operation and its arguments. Raises BadClass."""
+    try:
+        found = parsed(text.encode())
+    except (msgspec.MsgspecError, ValueError) as error:
+        raise BadClass(f"{_short(text)} is no call: {error}") from None
+    match found:
+        case [str(operation), list(args)]:
+            return operation, args
+    raise BadClass(f'{_short(text)} is no call, as ["add",[1]]')
 
 
 def written(response: Response) -> str:

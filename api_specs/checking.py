@@ -5,7 +5,7 @@ timestamp that does not sort or a value that is no JSON. Must not know any repli
 """
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Final, NamedTuple
 
 from msgspec import UNSET
@@ -89,9 +89,12 @@ class Checked(NamedTuple):
         return replace(reply, replies=tuple(replies))
 
 
-def check_batch(batch: Batch, limits: Limits) -> Checked:
+def check_batch(
+    batch: Batch, limits: Limits, check_calls: Callable[[Append], object] | None = None
+) -> Checked:
     """Which requests of `batch` are in form and in bounds: one that is not keeps out no other, for a front end sends those of
-    many callers together. Raises BadBatch when none is, or the batch itself is not."""
+    many callers together. `check_calls` raises ValueError where the code of an object's type says that entries are no calls of it.
+    Raises BadBatch when no request is sound, or the batch itself is not."""
     if len(batch.requests) > limits.requests_max:
         raise BadBatch(
             f"requests: {len(batch.requests)} of them, at most {limits.requests_max} go in a batch"
@@ -102,6 +105,8 @@ def check_batch(batch: Batch, limits: Limits) -> Checked:
     for place, request in enumerate(batch.requests):
         try:
             _check_request(request, limits)
+            if check_calls is not None and isinstance(request, Append):
+                check_calls(request)
         except ValueError as error:
             refused[place] = Refused("bad-request", f"requests[{place}]: {error}")
     if not refused:

@@ -183,6 +183,11 @@ class Limits(Struct, frozen=True, forbid_unknown_fields=True):
         """The largest state of an object of one's own type for which calls are stored before they run."""
         return min(STATE_BYTES_MAX, self.value_bytes_max // 2)
 
+    @property
+    def stored_depth_max(self) -> int:
+        """How deep a call may be nested that is stored before it runs: a state may hold its arguments some levels deeper."""
+        return self.value_depth_max // 2
+
     def waiting_bytes_max(self, replicas: int) -> int:
         """Calls of one object that are stored at each of so many replicas and have not run, with ENTRY_BYTES for each call. Each replica may hold
         others: all of them together must not make a state of `state_bytes_max` larger than a value may be."""

@@ -22,6 +22,7 @@ from ...api_specs.messages import (
     SPOKEN,
     UNTOLD,
     Announcement,
+    Append,
     Batch,
     BatchReply,
     Collect,
@@ -35,7 +36,7 @@ from ...api_specs.messages import (
 )
 from ...api_specs.problems import problem
 from ...timestamps.timestamp import Timestamp
-from ..access.authorization import batch_problem, forwarding_problem
+from ..access.authorization import batch_problem, forwarding_problem, may_hand_on
 from ..access.credentials import Credential
 from ..access.token_list import Access
 from ..http import json_body
@@ -44,6 +45,7 @@ from ..http.gate import CALLER, lacks_scope
 from ..http.large_bodies import read_apart, turn
 from ..http.problems import ProblemResponse, Refusal
 from ..service.member import Member
+from ..service.own_types import OwnTypes, check_calls, loaded
 from .forwarded import Serving
 
 PATH: Final = "/replica/v1/batch"
@@ -75,11 +77,13 @@ _ENCODE: Final[Mapping[str, Callable[[BatchReply | ForwardedReply], bytes]]] = {
 
 
 class Batches:
-    """What the bytes of a batch mean, and how its reply is put into bytes. `access` knows whose sites are whose."""
+    """What the bytes of a batch mean, and how its reply is put into bytes. `access` knows whose sites are whose, `types` the code of types of
+    one's own."""
 
-    def __init__(self, member: Member, access: Access) -> None:
+    def __init__(self, member: Member, access: Access, types: OwnTypes) -> None:
         self.member: Final = member
         self._access: Final = access
+        self._types: Final = loaded(types)
 
     def read(self, headers: Mapping[bytes, bytes], body: bytes, caller: Credential) -> tuple[Checked, str]:
         """The checked batch, and the media type to answer in. Raises what `..http.problems.problem_of` knows."""
@@ -89,10 +93,15 @@ class Batches:
         caller.bucket.charge(min(len(batch.requests), self.member.document.limits.requests_max) - 1)
         # Before what costs more; and once more in the store's turn.
         self.member.configured.check(batch.cluster)
-        found = check_batch(batch, self.member.document.limits)
+        check = partial(self._check_calls, caller) if self._types else None
+        found = check_batch(batch, self.member.document.limits, check)
         if (lacking := batch_problem(found.sound, caller, self._access.known)) is not None:
             raise lacks_scope(lacking)
         return found, _answer_type(headers.get(b"accept", b"").decode("latin-1"), media_type)
+
+    def _check_calls(self, caller: Credential, request: Append) -> None:
+        if not may_hand_on(request, caller):
+            check_calls(self._types, self.member.document.limits.stored_depth_max, request)
 
     def written(self, found: Checked, reply: BatchReply, media_type: str) -> bytes:
         """The body of the answer. Raises Refusal when nothing of the batch was done."""

@@ -226,7 +226,7 @@ def _put_behind_gate(
         # A forwarded request is refused by who knows which ones it has met: only then is it certain that no copy was or will be served.
         is_over=lambda path: member.is_stopping and path != protocol_api.FORWARD_PATH,
     )
-    batches = protocol_api.Batches(member, access)
+    batches = protocol_api.Batches(member, access, app.state.types)
     message_bytes_max = member.document.limits.message_bytes_max
     app.batches = gated = gate(protocol_api.batch_app(batches), body_bytes_max=message_bytes_max)
     app.forwards = gate(protocol_api.forward_app(serving, access))

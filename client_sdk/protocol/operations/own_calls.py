@@ -122,7 +122,7 @@ def stored_text(operation: Invoke, machine: Machine) -> Value | None:
     room = machine.limits.state_bytes_max - text_bytes(machine.cache_of(operation.object).summary.value or "")
     is_small = work_bytes(text) <= STORED_BYTES_MAX and size <= room
     is_small = is_small and size + ENTRY_BYTES <= _waiting_bytes_max(operation, machine)
-    return text if is_small and not is_deeper(text.encode(), machine.limits.value_depth_max // 2) else None
+    return text if is_small and not is_deeper(text.encode(), machine.limits.stored_depth_max) else None
 
 
 def stored_end(operation: Invoke) -> Done:

@@ -1,7 +1,9 @@
 """Plain classes as data types: states, outcomes, values to try, and what is refused with the remedy."""
 
 import asyncio
+import json
 import random
+import re
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable
 from enum import IntEnum
@@ -544,8 +546,53 @@ def test_a_call_is_kept_as_text(args: tuple[Any, ...]) -> None:
 
 @pytest.mark.parametrize("text", ["", "1", "[]", '["add"]', "[1,[]]", '["add",{}]', '["add",[],1]', "["])
 def test_text_that_is_no_call_is_told(text: str) -> None:
-    with pytest.raises(BadClass, match="which is no call"):
+    with pytest.raises(BadClass, match="is no call"):
         call_in(text)
+
+
+STORED: list[Any] = [None, True, 1, 10**20, 0.5, "a", [1], {"a": 1}]
+
+
+@pytest.mark.parametrize(
+    "args", [[], *([each] for each in STORED), *(["a", each] for each in STORED), ["a", 1, 2]]
+)
+def test_a_call_may_be_stored_where_it_may_be_made(args: list[Any]) -> None:
+    class Made:
+        blind = ("op",)
+
+        def op(self, a: str | list[int], b: int = 1) -> None:
+            pass
+
+    found, text = PlainClass(Made), json.dumps(["op", args])
+    try:
+        found.call("op", *args)
+    except BadClass as error:
+        with pytest.raises(BadClass, match=re.escape(str(error))):
+            found.check_stored(text)
+    else:
+        found.check_stored(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("17", "17 is no call"),
+        ('["look",[]]', "look is no blind operation of Made: its calls are not stored"),
+        ('["nope",[]]', "Made has no operation 'nope'"),
+    ],
+)
+def test_only_calls_of_blind_operations_are_stored(text: str, words: str) -> None:
+    class Made:
+        blind = ("op",)
+
+        def op(self) -> None:
+            pass
+
+        def look(self) -> int:
+            return 1
+
+    with pytest.raises(BadClass, match=words):
+        PlainClass(Made).check_stored(text)
 
 
 def test_an_operation_changes_something_or_only_looks() -> None:

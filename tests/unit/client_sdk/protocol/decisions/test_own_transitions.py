@@ -359,7 +359,7 @@ def test_a_call_in_the_log_is_recovered_without_the_code() -> None:
         ('["shine",[]]', "Cart has no operation 'shine'"),
         ('["add",[7,{}]]', "add(7, {}) in the state"),
         ('["end",["CancelledError"]]', "raised CancelledError: \\ud800"),
-        ("17", "which is no call"),
+        ("17", "is no call"),
         (f'["fill",[{2 * 1024 * 1024}]]', "(value_bytes_max)"),
     ],
 )
