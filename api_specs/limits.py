@@ -53,7 +53,7 @@ ENTRY_BYTES: Final = 100
 TOKENS_MAX: Final = 1000
 """Tokens that a replica accepts at the same time."""
 REQUESTS_PER_S_MAX: Final = 50_000.0
-"""Requests a second of one token, those within a batch counted each; a line of the list of tokens may set less. Twice as many
+"""Requests a second of one token, those within a batch counted each, and one that asks for keys once for each of them; a line of the list of tokens may set less. Twice as many
 may come at once."""
 BATCH_READS_S_MAX: Final = 0.05
 """How long the reads of one batch may take, before the rest of it is left to another batch."""
@@ -72,7 +72,8 @@ further ones wait, and callers take turns. One caller's work at a time takes abo
 BODIES_BYTES_MAX: Final = 256 * 1024 * 1024
 """Request bodies that a replica holds together."""
 BODY_VALUES_MAX: Final = 1_000_000
-"""Values and members of objects that a JSON body holds together, however deep: one value of `value_bytes_max` always has fewer."""
+"""Values that a body holds together, however deep; in JSON with names of members, which count as three each: one value of `value_bytes_max`
+always has fewer."""
 OPEN_BODY_BYTES_MAX: Final = 1024
 """A body of a request that needs no token: nothing that is open to everyone has any."""
 CONNECTIONS_MAX: Final = 2000

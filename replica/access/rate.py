@@ -28,9 +28,13 @@ class Bucket:
         self._drops -= 1
         return True
 
-    def charge(self, requests: int) -> None:
-        """Count so many more that came with one that was let through: whoever owes waits the longer."""
+    def charge(self, requests: int) -> bool:
+        """Count so many more that came with one that was let through: whoever owes waits the longer. False, and nothing is counted, where it
+        owes already: one that was let through beside it has used up what there was."""
+        if self._drops < 0:
+            return False
         self._drops -= requests
+        return True
 
     @property
     def wait_s(self) -> int:

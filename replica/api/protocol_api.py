@@ -16,6 +16,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ...api_specs.checking import Checked, check_announcement, check_batch, check_forwarded
 from ...api_specs.commands import DequeueCommand
+from ...api_specs.limits import BATCH_ENTRIES_MAX, BODY_VALUES_MAX, Limits
 from ...api_specs.messages import (
     NOT_DECODED,
     PROTOCOL_HEADER,
@@ -29,6 +30,7 @@ from ...api_specs.messages import (
     ForwardedReply,
     ForwardedRequest,
     Refused,
+    Reserve,
     Testimony,
     Window,
     protocols_in,
@@ -41,7 +43,7 @@ from ..access.credentials import Credential
 from ..access.token_list import Access
 from ..http import json_body
 from ..http.cancellation import ends_before_caller_goes
-from ..http.gate import CALLER, lacks_scope
+from ..http.gate import CALLER, asks_too_often, lacks_scope
 from ..http.large_bodies import read_apart, turn
 from ..http.problems import ProblemResponse, Refusal
 from ..service.member import Member
@@ -90,7 +92,8 @@ class Batches:
         check_protocol(headers, self.member)
         media_type = _media_type(headers.get(b"content-type", _JSON).decode("latin-1"))
         batch = _decoded(body, media_type, _DECODE)
-        caller.bucket.charge(min(len(batch.requests), self.member.document.limits.requests_max) - 1)
+        if not caller.bucket.charge(_asked(batch, self.member.document.limits) - 1):
+            raise asks_too_often(caller)
         # Before what costs more; and once more in the store's turn.
         self.member.configured.check(batch.cluster)
         check = partial(self._check_calls, caller) if self._types else None
@@ -107,6 +110,15 @@ class Batches:
         """The body of the answer. Raises Refusal when nothing of the batch was done."""
         _raise_if_all_refused(found.sound, reply)
         return _ENCODE[media_type](found.whole(reply))
+
+
+def _asked(batch: Batch, limits: Limits) -> int:
+    """As how many requests a batch counts: one that asks for keys as many times as it has some, for elsewhere each of them comes with a
+    request. Never more than are done of one batch."""
+    reserves = (each for each in batch.requests if isinstance(each, Reserve))
+    further_keys = sum(max(0, len(each.proposals) - 1) for each in reserves)
+    keys_max = BATCH_ENTRIES_MAX + limits.batch_items_max
+    return min(len(batch.requests), limits.requests_max) + min(further_keys, keys_max)
 
 
 def check_protocol(headers: Mapping[bytes, bytes], member: Member) -> None:
@@ -220,9 +232,19 @@ def _decoded(body: bytes, media_type: str, decoders: Mapping[str, Callable[[byte
     try:
         if media_type == JSON:
             json_body.decoded(body)
+        elif not _has_few_values(body, BODY_VALUES_MAX):
+            detail = f"the message has more than {BODY_VALUES_MAX} values (BODY_VALUES_MAX): send what it holds in several"
+            raise Refusal("too-large", detail)
         return decode(body)
     except (*NOT_DECODED, ValueError) as error:
         raise Refusal("malformed", str(error)) from None
+
+
+def _has_few_values(message: bytes, most: int) -> bool:
+    """Whether a message in MessagePack has at most so many texts, arrays and objects, by the bytes that are no part of UTF-8 text. Each of
+    these begins with one. It is missed only within what looks like a character: where a text has 128 bytes at least, an array or object
+    32,768 parts, or a number or truth value stands before it, of which no message has lists."""
+    return len(message) <= most or len(message) - len(message.decode(errors="ignore").encode()) <= most
 
 
 def _answer_type(accept: str, given: str) -> str:

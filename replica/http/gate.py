@@ -215,7 +215,7 @@ class Gate:
         if needed not in caller.scopes:
             raise lacks_scope(f"scope {needed} is needed for this, and the token does not have it", needed)
         if not caller.bucket.takes(self._now_s()):
-            raise _too_many(f"this token may ask {caller.rate_max:g} times a second", caller.bucket.wait_s)
+            raise asks_too_often(caller)
         return caller
 
     def _check_length(self, length: bytes | None, most: int) -> None:
@@ -272,6 +272,11 @@ def lacks_scope(detail: str, needed: str = "") -> Refusal:
     scope = f', scope="{needed}"' if needed else ""
     challenge = f'Bearer realm="quorate", error="insufficient_scope"{scope}'
     return Refusal("forbidden", detail, headers={"WWW-Authenticate": challenge})
+
+
+def asks_too_often(caller: Credential) -> Refusal:
+    """The refusal of a caller beyond its rate."""
+    return _too_many(f"this token may ask {caller.rate_max:g} times a second", caller.bucket.wait_s)
 
 
 def _too_many(detail: str, wait_s: int) -> Refusal:

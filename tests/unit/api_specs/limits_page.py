@@ -73,7 +73,7 @@ FIXED = {
     "REQUESTS_PER_S_MAX": (
         limits.REQUESTS_PER_S_MAX,
         (
-            "Requests a second of one token, or of all where none is asked for, each request of a batch counted; "
+            "Requests a second of one token, or of all where none is asked for, each request of a batch counted, and once for each key that it asks for; "
             "twice as many at once. Further ones get 429."
         ),
     ),
@@ -99,7 +99,10 @@ FIXED = {
     ),
     "BODY_VALUES_MAX": (
         limits.BODY_VALUES_MAX,
-        "Values and members of objects in one JSON body together; more are refused with 413: send them in several requests.",
+        (
+            "Values in one body together, in JSON with names of members, which count as three each; more are refused with 413: "
+            "send them in several requests."
+        ),
     ),
     "OPEN_BODY_BYTES_MAX": (
         limits.OPEN_BODY_BYTES_MAX,

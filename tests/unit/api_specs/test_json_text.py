@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quorate.api_specs.json_text import BadJson, TooManyParts, has_few_parts, read_json
+from quorate.api_specs.limits import BODY_VALUES_MAX, DEFAULTS
 
 WORDS = st.text(alphabet='a:"\\{},é\n', max_size=4)
 VALUES = st.recursive(
@@ -56,7 +57,7 @@ def test_what_is_no_json_is_refused_in_words(body: bytes, words: str) -> None:
     [
         (b"[1,2,3]", 3),
         (b"[[],[],[]]", 6),
-        (b'{"a":{},"b":[]}', 6),
+        (b'{"a":{},"b":[]}', 10),
         (b'["a, b: [c] {d}","\\",[","]', 3),
         (b'["' + b"\\\\" * 9 + b'",[]]', 3),
         (b'"' + b",:[{" * 99 + b'"', 0),
@@ -65,7 +66,7 @@ def test_what_is_no_json_is_refused_in_words(body: bytes, words: str) -> None:
 def test_what_has_too_many_parts_is_not_parsed(body: bytes, parts: int) -> None:
     assert has_few_parts(body, parts)
     assert not has_few_parts(body, parts - 1)
-    with pytest.raises(TooManyParts, match="has more than 2 values and members"):
+    with pytest.raises(TooManyParts, match="has more than 2 values and names of members"):
         read_json(b"[[],[],[", 2)
 
 
@@ -73,9 +74,16 @@ def test_what_has_too_many_parts_is_not_parsed(body: bytes, parts: int) -> None:
 def test_text_of_many_strings_has_as_many_parts(value: Any) -> None:
     text = json.dumps(value).encode()
     signs = json.dumps(_without_strings(value)).encode()
-    parts = sum(signs.count(each) for each in (b",", b":", b"[", b"{"))
+    parts = sum(signs.count(each) for each in (b",", b"[", b"{")) + 3 * signs.count(b":")
     assert has_few_parts(text, parts)
     assert parts == 0 or not has_few_parts(text, parts - 1)
+
+
+@pytest.mark.parametrize("smallest", [b"1,", b"[],", b'{"":' * 60 + b"1" + b"}" * 60 + b",", b'{"":1},'])
+def test_no_value_has_too_many_parts(smallest: bytes) -> None:
+    """However it is made up of what is shortest."""
+    value = b"[" + smallest * ((DEFAULTS.value_bytes_max - 3) // len(smallest)) + b"1]"
+    assert has_few_parts(value, BODY_VALUES_MAX)
 
 
 def _without_strings(value: Any) -> Any:

@@ -1,6 +1,7 @@
 """Which scope opens what: every operation of the OpenAPI document, and every message of the protocol."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -21,7 +22,9 @@ from quorate.api_specs.messages import (
     Collect,
     Commit,
     ForwardedRequest,
+    Proposal,
     Request,
+    Reserve,
     Scan,
     Window,
 )
@@ -29,7 +32,9 @@ from quorate.api_specs.tokens import SCOPES, ScopeName, digest_of, make_token
 from quorate.replica.access.authorization import batch_problem, forwarding_problem, scope_needed
 from quorate.replica.access.credentials import Credential, parse_tokens
 from quorate.replica.access.token_list import Access, from_file, from_text
+from quorate.replica.api.protocol_api import Batches
 from quorate.replica.data_folder.identity import open_folder
+from quorate.replica.http.problems import Refusal
 from quorate.replica.server.app import create_app
 from quorate.replica.service.embedded import embedded_front_end
 from quorate.replica.service.member import Member
@@ -259,6 +264,48 @@ async def test_who_asks_too_often_is_told_when_to_come_again(
         strangers = [(await client.get("/v1/cluster")).status_code for _ in range(100)]
         assert set(strangers) == {401, 429}
         assert (await client.get("/v1/health/live")).status_code == 200
+
+
+async def test_each_key_that_a_batch_asks_for_counts_as_a_request(
+    tmp_path: Any, document: ClusterDocument
+) -> None:
+    """Else a thousand came with one request, and a token of any rate filled the memory of keys for everybody."""
+    member = Member(open_folder(tmp_path, document, "r1"))
+    slow = next(each for each in LINES.splitlines() if "scopes=write" in each) + " rate=1"
+    access = from_text(slow, TOKENS["write"])
+    app = create_app(member, lambda each: embedded_front_end(each, None), access=access)
+    now_us, keys_max = time.time_ns() // 1000, document.limits.batch_items_max
+
+    def reserve(first: int, keys: int) -> Reserve:
+        stamps = [stamp("write", now_us + number) for number in range(first, first + keys)]
+        return Reserve("queue/q", stamps[0], tuple(Proposal(f"k{t}", (Entry(t, t),)) for t in stamps))
+
+    async with (
+        app.router.lifespan_context(app),
+        httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://r1") as client,
+    ):
+        headers = {"Authorization": f"Bearer {TOKENS['write']}", "Content-Type": "application/json"}
+
+        def batch(*asked: Reserve) -> bytes:
+            return msgspec.json.encode(Batch(document.hash, asked))
+
+        async def ask(*asked: Reserve) -> httpx.Response:
+            return await client.post("/replica/v1/batch", content=batch(*asked), headers=headers)
+
+        assert (await ask(reserve(0, 1))).status_code == 200
+        many = [reserve(1 + keys_max * number, keys_max) for number in range(document.limits.requests_max)]
+        assert (await ask(*many)).status_code == 200, (
+            "one key counted once, and one batch goes beyond the rate"
+        )
+        refused = await ask(reserve(0, 1))
+        assert (refused.status_code, refused.json()["type"]) == (429, "/problems/too-many-requests")
+        assert int(refused.headers["retry-after"]) >= 60, "it owes what it asked for"
+        caller = access.find(headers["Authorization"].encode())
+        assert caller is not None
+        with pytest.raises(
+            Refusal, match="may ask 1 times a second"
+        ):  # It was let through before, and is decoded now.
+            Batches(member, access).read({}, batch(reserve(0, 1)), caller)
 
 
 def test_the_configuration_of_the_cluster_is_for_operators() -> None:

@@ -231,7 +231,10 @@ def test_bucket_lets_through_its_rate_and_twice_as_many_at_once() -> None:
     assert bucket.wait_s == 1
     assert sum(bucket.takes(101.0) for _ in range(50)) == 10
     assert sum(bucket.takes(101.0 + n / 100) for n in range(1, 101)) == 10
-    bucket.charge(30)
+    assert bucket.charge(30)
+    assert not bucket.charge(30), (
+        "what came beside it, and was let through before it counted, finds nothing left"
+    )
     assert bucket.wait_s == 4
     assert not bucket.takes(104.9)
     assert bucket.takes(105.2)

@@ -12,6 +12,7 @@ import pytest_asyncio
 from quorate.api_specs.cluster import ClusterDocument
 from quorate.api_specs.limits import SUMMARY_BYTES_MAX
 from quorate.api_specs.problems import MEDIA_TYPE, Problem
+from quorate.replica.api import protocol_api
 from quorate.replica.http import json_body
 from quorate.replica.http.gate import DRAIN_BYTES_MAX
 from quorate.timestamps.timestamp import INFINITY, make
@@ -443,8 +444,38 @@ async def test_a_body_of_too_many_values_is_refused_before_it_is_parsed(
     for path in ("/v1/queues/q/items", "/replica/v1/batch"):
         refused = problem_in(await client.post(path, content=many, headers=JSON | key))
         assert refused.name == "too-large"
-        assert "more than 20 values and members (BODY_VALUES_MAX)" in (refused.detail or "")
+        assert "more than 20 values and names of members (BODY_VALUES_MAX)" in (refused.detail or "")
     await assert_nothing_stored(client)
+
+
+MSGPACK = {"Content-Type": "application/msgpack"}
+
+
+@pytest.mark.parametrize("path", ["/replica/v1/batch", "/replica/v1/forward"])
+@pytest.mark.parametrize("part", ["", "x", "x" * 32, "x" * 256, (), ("", ""), {}, 0.5, 1 << 40])
+async def test_a_message_of_too_many_values_is_refused_before_it_is_decoded(
+    client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch, path: str, part: Any
+) -> None:
+    """Whatever they are: the first byte of each tells it from text."""
+    monkeypatch.setattr(protocol_api, "BODY_VALUES_MAX", 20)
+    for values in ([part] * 21, [[part]] * 10 + [part]):
+        message = msgspec.msgpack.encode({"cluster": values})
+        refused = problem_in(await client.post(path, content=message, headers=MSGPACK))
+        assert refused.name == "too-large"
+        assert "more than 20 values (BODY_VALUES_MAX)" in (refused.detail or "")
+
+
+async def test_text_of_a_message_counts_as_one_value(
+    client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In whatever language, though each of its characters is made of bytes that begin values elsewhere."""
+    monkeypatch.setattr(protocol_api, "BODY_VALUES_MAX", 20)
+    entry = {"id": T, "t": T, "value": '"' + "äß漢字🙂\u0080\u07ff\uffff" * 500 + '"'}
+    batch = {"cluster": "other", "requests": [{"type": "append", "object": "queue/q", "entries": [entry]}]}
+    answer = problem_in(
+        await client.post("/replica/v1/batch", content=msgspec.msgpack.encode(batch), headers=MSGPACK)
+    )
+    assert answer.name == "wrong-cluster"
 
 
 async def test_a_body_of_many_members_hears_of_them_in_one_sentence(client: httpx.AsyncClient) -> None:
