@@ -1,21 +1,25 @@
 """`quorate call`, from the words of a command line to live replicas of a type of one's own."""
 
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
+import msgspec
 import pytest
 
-from quorate.adts.log import Value
+from quorate.adts.log import Entry, Value
 from quorate.api_specs.cluster import parse
+from quorate.api_specs.messages import Append, Batch
 from quorate.cli.cluster.local_cluster import LocalCluster
-from quorate.client_sdk import connect
-from quorate.client_sdk.api.calls import Told, single
-from quorate.client_sdk.protocol.core.values import Write
+from quorate.timestamps.timestamp import make
 from tests.unit.adts.types_page import PLAIN_TYPE
 from tests.unit.cli.conftest import Run, quorate_here
 
 pytestmark = pytest.mark.slow
+
+JSON = {"Content-Type": "application/json", "Quorate-Protocol": "1-2"}
 
 
 @pytest.fixture(scope="module")
@@ -88,9 +92,12 @@ def test_the_trace_shows_the_state(run: Run) -> None:
 def test_a_stored_call_that_the_class_cannot_run_is_repaired(run: Run, cluster: LocalCluster) -> None:
     """One of a class that has no such operation any more, or of somebody who writes what no front end writes."""
     run("call", "cart/joe", "add", 'item="book"')
-    strange = Write("cart/joe", Value('["shine",[]]'))
-    with connect(parse(cluster.document_path.read_text())) as client:
-        client.perform(single(Told("Write", "cart/joe"), strange, lambda _: None, lambda _: []))
+    document, stamp = parse(cluster.document_path.read_text()), make(time.time_ns() // 1000, 0, "strange")
+    # As replicas write back what one of them has stored: anything else that does not fit the class they refuse.
+    strange = Append("cart/joe", (Entry(stamp, stamp, Value('["shine",[]]')),), "repair")
+    for url in cluster.urls.values():
+        body = msgspec.json.encode(Batch(document.hash, (strange,)))
+        httpx.post(f"{url}/replica/v1/batch", content=body, headers=JSON).raise_for_status()
     refused = run("call", "cart/joe", "content")
     assert (refused.returncode, refused.stdout) == (1, "")
     assert "Cart has no operation 'shine'" in refused.stderr
