@@ -305,7 +305,7 @@ async def test_each_key_that_a_batch_asks_for_counts_as_a_request(
         with pytest.raises(
             Refusal, match="may ask 1 times a second"
         ):  # It was let through before, and is decoded now.
-            Batches(member, access).read({}, batch(reserve(0, 1)), caller)
+            Batches(member, access, app.state.types).read({}, batch(reserve(0, 1)), caller)
 
 
 def test_the_configuration_of_the_cluster_is_for_operators() -> None:
