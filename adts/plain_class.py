@@ -85,6 +85,7 @@ class _Stored(msgspec.Struct):
     version: int
 
 
+_ANEW: Final = "`quorate repair --anew` lets it begin with the state of a new one"
 _DECODE_STORED: Final = msgspec.json.Decoder(_Stored).decode
 
 
@@ -186,10 +187,10 @@ class PlainClass:
         try:
             found = _DECODE_STORED(stored)
         except msgspec.MsgspecError as error:
-            raise BadClass(f"what the object holds is no state of a {self.name}: {error}") from None
+            raise BadClass(f"what the object holds is no state of a {self.name}: {error} ({_ANEW})") from None
         if not bytes(found.state).startswith(b"{"):
             raise BadClass(
-                f"what the object holds is no state of a {self.name}: the attributes are {_short(bytes(found.state).decode())}"
+                f"what the object holds is no state of a {self.name}: the attributes are {_short(bytes(found.state).decode())} ({_ANEW})"
             )
         if found.version == self._version:
             return bytes(found.state).decode()

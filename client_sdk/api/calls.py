@@ -73,14 +73,14 @@ def lookup(name: str, key: str) -> Call[tuple[Any, ...]]:
     return single(told, Read(full_name("dictionary", name, key)), as_tuple, lambda value: [value or NULL])
 
 
-def repair(full: str, found: PlainClass | None = None) -> Call[tuple[str, ...]]:
+def repair(full: str, found: PlainClass | None = None, *, is_anew: bool = False) -> Call[tuple[str, ...]]:
     """Make an object (TYPE/NAME, dictionary/NAME/KEY) go on that no decision can go on from, with the class of one's own type: what was
-    changed."""
+    changed. With `is_anew`, an object of one's own type begins with the state of a new one."""
     if not is_object_name(full):
         raise BadInput(
             f"{full!r} is no object: use queue/NAME, register/NAME, dictionary/NAME/KEY or TYPE/NAME"
         )
-    return Call(Repair(full, found), (Told("repair", full),), tuple, lambda told: number(len(told)))
+    return Call(Repair(full, found, is_anew), (Told("repair", full),), tuple, lambda told: number(len(told)))
 
 
 def nothing(_: Any) -> None:

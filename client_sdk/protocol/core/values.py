@@ -216,10 +216,12 @@ YOUNG: Final = "Collect/Young"
 
 class Repair(Struct, frozen=True):
     """Make an object go on that no decision can go on from. Result: a sentence for each change of its decided state, and, of one's own
-    `type`, for each call that lies in the log and cannot be run."""
+    `type`, for each call that lies in the log and cannot be run. With `is_anew`, an object of one's own type begins with the state of a new one;
+    calls that lie in the log run on it."""
 
     object: str
     type: PlainClass | None = None
+    is_anew: bool = False
 
 
 class Serve(Struct, frozen=True):

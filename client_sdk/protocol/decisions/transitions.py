@@ -11,6 +11,7 @@ from enum import Enum
 from typing import Any, Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ....adts import cell
 from ....adts.log import Entry, Seen, Summary, Value
@@ -85,10 +86,11 @@ class FoldCommand(Struct, frozen=True):
 
 class RepairCommand(Struct, frozen=True):
     """Take out of the summary whatever keeps replicas from accepting it, and, of one's own `type`, out of the log what cannot be run.
-    Result: a sentence for each change."""
+    With `is_anew`, the state of one's own type becomes that of a new object. Result: a sentence for each change."""
 
     limits: Limits
     type: PlainClass | None = None
+    is_anew: bool = False
 
 
 Command = (
@@ -178,6 +180,10 @@ def begun(
     for place, command in enumerate(commands):
         if isinstance(command, RepairCommand):
             summary, results[place] = mended(summary, command.limits)
+            if command.is_anew:
+                # There is always something to tell: no later decision begins anew again.
+                results[place] += (f"the state of a new object, in place of {summary.value or 'the same'}",)
+                summary = replace(summary, value=None)
             told += results[place]
     builder = SummaryBuilder(summary, context)
     if told:

@@ -178,10 +178,11 @@ def _us(seconds: float) -> int:
 
 
 def _repair(operation: Repair, task: Task, machine: Machine) -> OutcomeSteps:
-    """Of one's own type one decision looks at a part of a long log: it is repeated until there is nothing to tell."""
+    """Of one's own type one decision looks at a part of a long log: it is repeated until there is nothing to tell. Only the first one begins
+    anew: calls that have run since stay."""
     told: tuple[str, ...] = ()
     while True:
-        command = RepairCommand(machine.limits, operation.type)
+        command = RepairCommand(machine.limits, operation.type, operation.is_anew and not told)
         try:
             verdict = yield from decide(operation.object, command, task, machine)
         except OperationFailed as failure:

@@ -9,10 +9,11 @@ import httpx
 import msgspec
 import pytest
 
-from quorate.adts.log import Entry, Value
+from quorate.adts.log import Entry, Summary, Value
 from quorate.api_specs.cluster import parse
-from quorate.api_specs.messages import Append, Batch
+from quorate.api_specs.messages import Append, Batch, Commit
 from quorate.cli.cluster.local_cluster import LocalCluster
+from quorate.timestamps.ballot import make_ballot
 from quorate.timestamps.timestamp import make
 from tests.unit.adts.types_page import PLAIN_TYPE
 from tests.unit.cli.conftest import Run, quorate_here
@@ -107,6 +108,32 @@ def test_a_stored_call_that_the_class_cannot_run_is_repaired(run: Run, cluster: 
     assert told.stdout.startswith('taken out of the log: ["shine",[]] (')
     assert run("repair", "cart/joe").stdout == "nothing was wrong\n"
     assert run("call", "cart/joe", "content").stdout == '{"book":1}\n'
+
+
+def test_an_object_whose_state_is_none_of_its_class_begins_anew(run: Run, cluster: LocalCluster) -> None:
+    """As somebody who writes what no front end writes may leave it."""
+    run("call", "cart/kim", "add", 'item="book"')
+    document, stamp = parse(cluster.document_path.read_text()), make(time.time_ns() // 1000, 0, "strange")
+    strange = Commit("cart/kim", make_ballot(stamp, 1), stamp, Summary(stamp, value=Value("17")))
+    for url in cluster.urls.values():
+        body = msgspec.json.encode(Batch(document.hash, (strange,)))
+        httpx.post(f"{url}/replica/v1/batch", content=body, headers=JSON).raise_for_status()
+    refused = run("call", "cart/kim", "content")
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert "`quorate repair --anew`" in refused.stderr
+    assert run("repair", "cart/kim").returncode == 1, "it takes no state away unasked"
+    assert run("repair", "cart/kim", "--anew").stdout == "the state of a new object, in place of 17\n"
+    assert run("call", "cart/kim", "content").stdout == "{}\n"
+    run("call", "cart/kim", "add", 'item="pen"')
+    assert run("repair", "cart/kim").stdout == "nothing was wrong\n"
+    assert run("call", "cart/kim", "content").stdout == '{"pen":1}\n'
+
+
+@pytest.mark.parametrize(("name", "command"), [("queue/a", "queue"), ("dictionary/a/k", "dict")])
+def test_only_an_object_of_a_type_of_ones_own_begins_anew(run: Run, name: str, command: str) -> None:
+    done = run("repair", name, "--anew")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"`quorate {command} --help`" in done.stderr
 
 
 @pytest.mark.parametrize("name", ["nosuch/x", "nosuch", "queue", "queue/a/b", "queue/.x"])

@@ -398,6 +398,37 @@ def test_a_repair_goes_on_until_it_has_something_to_tell_or_all_has_run() -> Non
     assert planned(first.summary, RepairCommand(Limits(), CART), log=log, context=narrow).results == {0: ()}
 
 
+@pytest.mark.parametrize(
+    "held", ["17", '{"state":{"items":{}},"version":2}', '{"state":{"items":3},"version":1}']
+)
+def test_an_object_begins_anew_whatever_it_held_and_what_lies_in_its_log_runs(held: str) -> None:
+    log = [stored(6, "add", "a"), stored(8, "add", "a")]
+    plan = planned(
+        replace(holding(), value=Value(held)),
+        RepairCommand(Limits(), CART, is_anew=True),
+        call("content"),
+        log=log,
+    )
+    assert plan.results == {
+        0: (f"the state of a new object, in place of {held}",),
+        1: Response("Ok", (Json('{"a":2}'),)),
+    }
+    assert (plan.summary.value, plan.summary.horizon) == (holding(a=2).value, at(8))
+
+
+def test_an_object_that_begins_anew_without_more_can_be_forgotten() -> None:
+    plan = planned(holding(a=1), RepairCommand(Limits(), CART, is_anew=True))
+    assert (plan.summary.value, plan.summary.terms != ()) == (None, True)
+
+
+def test_who_begins_anew_is_answered_by_the_decision_that_does_it() -> None:
+    """A second one would forget the calls that the first one ran."""
+    narrow = replace(CONTEXT, limits=Limits(page_entries_max=2))
+    log = [stored(t, "add", "a") for t in (6, 7, 8)]
+    plan = planned(NOTHING, RepairCommand(Limits(), CART, is_anew=True), log=log, context=narrow)
+    assert plan.results == {0: ("the state of a new object, in place of the same",)}
+
+
 def test_stored_calls_may_make_a_state_too_large_and_others_make_it_smaller() -> None:
     """Whoever stored them was told that they are done."""
     log = [stored(6, "fill", STATE_BYTES_MAX)]

@@ -6,6 +6,7 @@ from typing import Any, get_args
 import pytest
 
 from quorate.adts.log import Leased, Value
+from quorate.adts.plain_class import PlainClass
 from quorate.api_specs.commands import (
     AcquireCommand,
     CompareAndSetCommand,
@@ -38,9 +39,11 @@ from quorate.client_sdk.protocol.decisions.lease_table import ClearCommand, Purg
 from quorate.client_sdk.protocol.decisions.transitions import Command, RepairCommand
 from quorate.client_sdk.protocol.operations import runs
 from quorate.client_sdk.protocol.operations.context import OperationFailed, OutcomeSteps
+from tests.support.own_types import Cart
 from tests.unit.client_sdk.protocol.stage import DEADLINE_S, Stage, entry, shown
 
 QUEUE, CELL, KEY = "queue/q", "register/x", "dictionary/d/k"
+CART = PlainClass(Cart)
 X, Y = Value("1"), Value("2")
 ONE = entry(1)
 LENT = (Leased(ONE, deliveries=1, is_held=True),)
@@ -107,6 +110,16 @@ def test_a_deciding_operation_asks_for_its_command_and_tells_what_was_decided(
 def test_a_repair_goes_by_the_limits_of_this_cluster() -> None:
     stage = running(Repair(QUEUE))
     assert [asked.command for asked in stage.commands] == [RepairCommand(stage.limits)]
+
+
+def test_a_repair_begins_anew_once_and_then_looks_for_more() -> None:
+    """Its second decision would forget what ran since."""
+    stage = running(Repair("cart/ann", CART, is_anew=True))
+    assert [asked.command for asked in stage.commands] == [RepairCommand(stage.limits, CART, is_anew=True)]
+    stage.decide(("the state of a new object, in place of 17",))
+    assert [asked.command for asked in stage.commands] == [RepairCommand(stage.limits, CART)]
+    stage.decide(())
+    assert stage.result.result == ("the state of a new object, in place of 17",)
 
 
 @pytest.mark.parametrize("is_told", [True, False], ids=["told", "late"])
