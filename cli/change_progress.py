@@ -187,7 +187,9 @@ class Progress:
         self.waits = f"{keys} old idempotency keys have not expired yet"
         if keys and not self._keys:
             self._keys = keys
-            say(f"Waiting until old idempotency keys expire ({keys} now), a retry window at most.")
+            say(
+                f"Waiting until old idempotency keys expire ({keys} now): `retry_window_s` and `deadline_s_max`, about a minute by default."
+            )
 
 
 def _silent(both: ClusterDocument, told: Mapping[str, Holding]) -> list[str]:

@@ -127,7 +127,7 @@ def change(
     """Give a running cluster other quorum choices or votes; callers go on.
 
     It needs a token with the scopes admin and write, and waits until old
-    idempotency keys expire: a retry window at most.
+    idempotency keys expire: about a minute by default.
     Whoever repeats a change that was cut off goes on with it.
 
     Afterwards put NEW in the place of the old file, at leisure: replicas

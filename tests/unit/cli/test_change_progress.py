@@ -93,7 +93,10 @@ def test_how_far_a_change_has_come_is_told_in_words(capsys: pytest.CaptureFixtur
     assert objects == "3 objects to copy."
     assert first.startswith("  objects copied: 1 of 3")
     assert last.startswith("  objects copied: 3 of 3")
-    assert keys == "Waiting until old idempotency keys expire (3 now), a retry window at most."
+    assert (
+        keys
+        == "Waiting until old idempotency keys expire (3 now): `retry_window_s` and `deadline_s_max`, about a minute by default."
+    )
     assert told.waits == "3 old idempotency keys have not expired yet"
 
 
