@@ -86,7 +86,6 @@ def app_of(word: str = "") -> typer.Typer:
         help="Replicated queues, registers and dictionaries by quorum consensus on abstract data types.",
         epilog=EXIT_CODES,
         no_args_is_help=True,
-        add_completion=False,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )

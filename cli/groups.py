@@ -1,4 +1,4 @@
-"""The group of commands that all of ours are: what it says of a word that is no command, and of an option before its command.
+"""The group of commands that all of ours are: where it takes options of its commands, and what it says of a word that is no command.
 
 Must not know any command.
 """
@@ -19,22 +19,15 @@ _NEGATIVE: Final = re.compile(r"-\d")
 
 
 class Group(TyperGroup):
-    """A group that names its commands where it was given none of them, and the place of an option that belongs to one."""
+    """A group that names its commands where it was given none of them, and takes options of a command in front of it, too."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
         self.suggest_commands = False  # It would suggest some for a misplaced option, too.
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """See the parser: an option that only commands have is told to belong behind them."""
-        try:
-            return super().parse_args(ctx, args)
-        except UsageError as error:
-            option = getattr(error, "option_name", "")
-            if option in set(_options_below(self)):
-                error.message = f"{option} goes behind the command: {ctx.command_path} COMMAND … {option}"
-                error.possibilities = None
-            raise
+        """See the parser: options that only commands have go behind the command's word."""
+        return super().parse_args(ctx, _with_options_behind(self, args))
 
     def invoke(self, ctx: Any) -> Any:
         """See the parser: a value that looks like an option is told its place."""
@@ -63,9 +56,33 @@ class Group(TyperGroup):
             raise
 
 
-def _options_below(group: TyperGroup) -> Iterator[str]:
+def _with_options_behind(group: TyperGroup, args: list[str]) -> list[str]:
+    """The words with those options behind the word of the command that stand in front of it and that only commands have."""
+    own = dict(_options(group))
+    below = dict(_options_below(group)) | own
+    words_left = 1 + sum(each.param_type_name == "argument" for each in group.params)
+    kept, moved, rest = list[str](), list[str](), list(args)
+    while rest and words_left:
+        name, has_value, _ = rest[0].partition("=")
+        is_option = name.startswith("-")
+        if is_option and name not in below:
+            return args  # The parser says what is wrong.
+        taken = 2 if is_option and below[name] and not has_value else 1
+        (moved if is_option and name not in own else kept).extend(rest[:taken])
+        words_left -= not is_option
+        del rest[:taken]
+    return [*kept, *moved, *rest] if not words_left else kept
+
+
+def _options(command: Any) -> Iterator[tuple[str, bool]]:
+    """Each option's names, and whether a value follows."""
+    for each in command.params:
+        if each.param_type_name == "option":
+            yield from ((name, not each.is_flag) for name in (*each.opts, *each.secondary_opts))
+
+
+def _options_below(group: TyperGroup) -> Iterator[tuple[str, bool]]:
     for command in group.commands.values():
-        for parameter in command.params:
-            yield from parameter.opts
+        yield from _options(command)
         if isinstance(command, TyperGroup):
             yield from _options_below(command)

@@ -1,12 +1,16 @@
-"""What is said of a word that is no command, and of an option before its command."""
+"""Options in front of their command, and what is said of a word that is no command."""
 
+import os
 import subprocess
 import sys
+from typing import Any
 
 import pytest
+import typer
 from typer.testing import CliRunner
 
 from quorate.cli.app import app_of
+from quorate.cli.groups import _options_below
 
 
 def said(*words: str) -> str:
@@ -21,8 +25,13 @@ def said(*words: str) -> str:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("--cluster", "x", "status"), "--cluster goes behind the command: quorate COMMAND … --cluster "),
-        (("queue", "jobs", "--deadline", "1", "size"), "quorate queue COMMAND … --deadline "),
+        (("--cluster", "nowhere.toml", "status"), "There is no cluster file nowhere.toml"),
+        (("--cluster=nowhere.toml", "queue", "jobs", "size"), "There is no cluster file nowhere.toml"),
+        (("-c", "nowhere.toml", "queue", "--deadline", "1", "jobs", "size"), "no cluster file nowhere.toml"),
+        (("queue", "jobs", "--json", "-c", "nowhere.toml", "size"), "no cluster file nowhere.toml"),
+        (("--cluster", "nowhere.toml", "token", "new", "a:read"), "No such option: --cluster "),
+        (("--cluster", "nowhere.toml"), "Usage: quorate [OPTIONS] COMMAND"),
+        (("queue", "--cluster", "nowhere.toml", "jobs"), "Missing command."),
         (("--size", "status"), "No such option: --size "),
         (("queue", "jobs", "deqeue"), "No such command 'deqeue'. Did you mean 'dequeue'? "),
         (("token", "frob"), "No such command 'frob'. There are: new"),
@@ -30,6 +39,33 @@ def said(*words: str) -> str:
 )
 def test_a_wrong_word_is_answered_with_the_right_one(words: tuple[str, ...], told: str) -> None:
     assert told in said(*words)
+
+
+def test_an_option_takes_a_value_at_every_command_or_at_none() -> None:
+    """In front of a command nobody can tell otherwise what is its value and what is the command."""
+    tree: Any = typer.main.get_command(app_of())
+    assert len(dict(_options_below(tree))) == len(set(_options_below(tree)))
+
+
+@pytest.mark.parametrize(
+    ("words", "completed"),
+    [("quorate que", "queue"), ("quorate queue jobs enq", "enqueue"), ("quorate status --clu", "--cluster")],
+)
+def test_a_shell_completes_words_and_options(words: str, completed: str) -> None:
+    asked = {
+        "_QUORATE_COMPLETE": "complete_bash",
+        "COMP_WORDS": words,
+        "COMP_CWORD": str(len(words.split()) - 1),
+    }
+    done = subprocess.run(
+        [sys.executable, "-m", "quorate.cli.main"],
+        env=os.environ | asked,
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert completed in done.stdout.split()
 
 
 @pytest.mark.parametrize(
