@@ -10,12 +10,13 @@ from rich import box
 from rich.markup import escape
 from rich.table import Table
 
+from ...adts.specification import Specification
 from ...quorums.choices.assignment import Assignment
 from ...quorums.choices.choices import constraints_of
 from ...quorums.choices.minimal import shown
 from ...quorums.planning.cost import Workload
 from ...quorums.planning.offers import Offer, Target, parse_target
-from ...quorums.planning.search import Setting, candidates_of, plan
+from ...quorums.planning.search import Setting, candidates_of, plan, thinned
 from ...quorums.planning.strategy import MissingSolver, best_strategy, check_solver
 from ...quorums.systems.expressions import parse_system
 from ...quorums.systems.failures import Group, Groups, Independent, Joint, Model
@@ -53,10 +54,16 @@ MANY: Final = 12
 DEFAULT_UP: Final = "0.99"
 """Where nothing is said about failures, that replicas are up as in Gifford's examples."""
 
+WITHIN: Final = 1.0
+"""Percent by which figures differ that nobody would choose by."""
+
 MixOption = Annotated[
-    str,
+    list[str],
     typer.Option(
-        "--mix", metavar="Enq=50,Deq=50", help="How often each operation (or outcome, as Deq/Empty) happens."
+        "--mix",
+        metavar="[SHARE:]Enq=50,Deq=50",
+        help="How often each operation (or outcome, as Deq/Empty) happens. Repeat it, each with its share of the time, where that changes: "
+        "3:Enq=90,Deq=10. One strategy must then do for all of them.",
     ),
 ]
 LatencyOption = Annotated[
@@ -71,6 +78,23 @@ CapacityOption = Annotated[
     str,
     typer.Option(
         "--capacity", metavar="N | r1=N,…", help="Quorum accesses that a replica serves in a second (1)."
+    ),
+]
+WriteCapacityOption = Annotated[
+    str,
+    typer.Option(
+        "--write-capacity",
+        metavar="N | r1=N,…",
+        help="Of final quorums, which are written to; --capacity is then of initial ones.",
+    ),
+]
+WithinOption = Annotated[
+    float,
+    typer.Option(
+        "--within",
+        min=0,
+        metavar="PERCENT",
+        help="Leave out what one that is shown comes so near to in every figure, downtime in place of availability.",
     ),
 ]
 TargetOption = Annotated[
@@ -121,12 +145,14 @@ def plan_command(
     trace: TraceOption = None,
     latency: LatencyOption = "",
     capacity: CapacityOption = "",
+    write_capacity: WriteCapacityOption = "",
     target: TargetOption = None,
     dead: DeadOption = "",
     rule: RuleOption = "inclusion",
     operations: OperationsOption = "",
     ordering: OrderingOption = "clock",
     replication: ReplicationOption = "typed",
+    within: WithinOption = WITHIN,
     rows: RowsOption = ROWS_SHOWN_MAX,
     toml: TomlOption = False,
     as_json: AsJson = False,
@@ -141,15 +167,15 @@ def plan_command(
     constraints = constraints_of(
         specification, names_of(operations), ordering=ordering, replication=replication
     )
-    shares = event_classes(specification, by_name(mix, "--mix", number, "Enq=50,Deq=50"), "--mix")
+    mixes = [_mix(specification, each) for each in mix]
     if toml:
         check_offered(specification.name, replication)
     setting = Setting(
         constraints,
         tuple(known),
-        shares,
+        _average(mixes),
         _model(up, group or (), trace, known),
-        _workload(shares, capacity, latency, known),
+        _workload(mixes, capacity, write_capacity, latency, known),
         frozenset(_dead(dead, known)),
         has_loads=_has_solver(),
     )
@@ -157,12 +183,18 @@ def plan_command(
     _check_targets(targets, setting)
     systems = [_system(each, known) for each in system or ()]
     most = votes_max or _votes_max(known)
-    offers = plan(setting, candidates_of(setting, votes_max=most, rule=rule, systems=systems), targets)
+    front = plan(setting, candidates_of(setting, votes_max=most, rule=rule, systems=systems), targets)
+    offers = thinned(front, within / 100)
+    near = len(front) - len(offers)
     texts = [offered_text(offer.assignment, ordering, replication) for offer in offers[:rows]]
     if as_json:
-        answer(True, _as_json(setting, offers[:rows], texts, len(offers)))
+        answer(True, _as_json(setting, offers[:rows], texts, len(offers), near))
         return
     _show(setting, offers, rows)
+    if near:
+        say(
+            f"quorate: {near} more come within {within:g} % of one of these in every figure: --within 0 shows them"
+        )
     for index, text in enumerate(texts if toml else (), 1):
         answer(False, None, f"\n# Offer {index}\n{text}".rstrip())
 
@@ -196,14 +228,44 @@ def _model(up: str, groups: Sequence[str], trace: Path | None, known: Sequence[s
     return _rounded(model_of(up, groups, up_trace, known, NAMING))
 
 
-def _workload(shares: Mapping[str, Fraction], capacity: str, latency: str, known: Sequence[str]) -> Workload:
-    every = for_each(capacity or "1", "--capacity", known, number, NAMING)
-    capacities = {name: float(each) for name, each in every.items()}
+def _mix(specification: Specification, text: str) -> tuple[float, Mapping[str, Fraction]]:
+    """A mix, and its share of the time."""
+    in_front, colon, given = text.rpartition(":")
+    share = by_name(f"share={in_front}", "--mix", number)["share"] if colon else Fraction(1)
+    if share <= 0:
+        raise Usage(f"--mix: {text!r} has no share of the time; give a number above 0")
+    shares = event_classes(specification, by_name(given, "--mix", number, "Enq=50,Deq=50"), "--mix")
+    if not (total := sum(shares.values())):
+        raise Usage(f"--mix: {text!r} holds nothing; give at least one operation a share above 0")
+    return float(share), {name: each / total for name, each in shares.items()}
+
+
+def _average(mixes: Sequence[tuple[float, Mapping[str, Fraction]]]) -> dict[str, Fraction]:
+    """How often each event happens over all the time."""
+    total = sum(Fraction(share) for share, _ in mixes)
+    average: dict[str, Fraction] = {}
+    for share, mix in mixes:
+        for name, each in mix.items():
+            average[name] = average.get(name, Fraction(0)) + each * Fraction(share) / total
+    return average
+
+
+def _workload(
+    mixes: Sequence[tuple[float, Mapping[str, Fraction]]],
+    capacity: str,
+    write_capacity: str,
+    latency: str,
+    known: Sequence[str],
+) -> Workload:
+    reads, writes = (
+        {name: float(each) for name, each in for_each(text or "1", option, known, number, NAMING).items()}
+        for text, option in ((capacity, "--capacity"), (write_capacity or capacity, "--write-capacity"))
+    )
     times = for_each(latency, "--latency", known, time_of, NAMING) if latency else {}
     for name in known:
         if times and name not in times:
             raise Usage(f"--latency: nothing is said about replica {name!r}; give it milliseconds")
-    return Workload(((1.0, shares),), capacities, capacities, times)
+    return Workload(tuple(mixes), reads, writes, times)
 
 
 def _rounded(model: Model[Fraction] | None) -> Model[float]:
@@ -259,7 +321,7 @@ def _check_targets(targets: Sequence[Target], setting: Setting) -> None:
 
 
 def _as_json(
-    setting: Setting, offers: Sequence[Offer], texts: Sequence[str | None], count: int
+    setting: Setting, offers: Sequence[Offer], texts: Sequence[str | None], count: int, near: int
 ) -> dict[str, Any]:
     return {
         "type": setting.constraints.type_name,
@@ -267,6 +329,7 @@ def _as_json(
         "dead": sorted(setting.dead),
         "mix": {name: float(share) for name, share in setting.mix.items()},
         "found": count,
+        "near": near,
         "offers": [
             _offer_as_json(setting, offer) | {"toml": text} for offer, text in zip(offers, texts, strict=True)
         ],

@@ -36,19 +36,19 @@ class Offer:
     capacity: float | None = None
     messages: float | None = None
 
-    def goals(self) -> tuple[float, ...]:
-        """What the Pareto front weighs, less being better; rounding does not decide."""
-        p50 = (each for each in self.p50_ms.values())
+    def costs(self) -> tuple[float, ...]:
+        """What the Pareto front weighs, less being better: downtimes as shares of the time, then the rest."""
         costs = (self.load, self.messages)
-        return tuple(
-            round(each, 12)
-            for each in (
-                *(-each for each in self.availability.values()),
-                *p50,
-                *(cost for cost in costs if cost is not None),
-                self.rounds,
-            )
+        return (
+            *(1 - each for each in self.availability.values()),
+            *self.p50_ms.values(),
+            *(cost for cost in costs if cost is not None),
+            self.rounds,
         )
+
+    def goals(self) -> tuple[float, ...]:
+        """The costs, so that rounding does not decide."""
+        return tuple(round(each, 12) for each in self.costs())
 
 
 @dataclass(frozen=True)

@@ -88,6 +88,20 @@ def pareto(offers: Sequence[Offer]) -> list[Offer]:
     return [of_goals[goals] for goals in front]
 
 
+def thinned(offers: Sequence[Offer], within: float) -> list[Offer]:
+    """Of these, in order, each that none of those kept before comes near to: is in every figure at least as good, or worse by the share
+    `within` of it at most. Of availability the figure is the downtime."""
+    kept: list[tuple[Offer, tuple[float, ...]]] = []
+    for offer in offers:
+        costs = offer.costs()
+        if not any(
+            all(near <= cost * (1 + within) + 1e-12 for near, cost in zip(other, costs, strict=True))
+            for _, other in kept
+        ):
+            kept.append((offer, costs))
+    return [offer for offer, _ in kept]
+
+
 def measure(setting: Setting, candidate: Assignment) -> Offer | None:
     """All but the costs that need a strategy; None when the dead replicas leave an operation without a quorum."""
     alive = candidate.surviving(setting.dead) if setting.dead else candidate

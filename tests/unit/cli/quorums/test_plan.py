@@ -126,7 +126,7 @@ def test_a_plan_as_json_has_the_documented_keys_and_keeps_its_targets() -> None:
         "plan", "queue", "-n", "3", *QUEUE, "--mix", "Enq=2,Deq=1,Deq/Empty=1", "--p", "0.99",
         "--latency", "r1=5,r2=10,r3=5:9/50:1", "--capacity", "1000", "--target", "Enq >= 99.9%", "--target", "Deq p50 <= 20ms",
     )  # fmt: skip
-    assert found.keys() == {"type", "replicas", "dead", "mix", "found", "offers"}
+    assert found.keys() == {"type", "replicas", "dead", "mix", "found", "near", "offers"}
     assert found["found"] == len(found["offers"]) > 0
     for offer in found["offers"]:
         assert offer["availability"]["Enq"] >= 0.999
@@ -298,3 +298,46 @@ def test_bad_input_is_named_with_its_place_and_the_remedy(
     assert done.returncode == 2, done.stdout + done.stderr
     assert sentence in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_strategy_does_for_all_mixes_that_come_at_times() -> None:
+    """Of reads `a*b + c*d` and their dual, half reads and half writes: by Naor and Wool's load, and with writes that cost five times as much."""
+    words = ("plan", "file", "--names", "a,b,c,d", "--votes-max", "1", "--within", "0")
+    one = as_json(*words, "--mix", "Read=75,Write=25", "--write-capacity", "0.2")
+    two = as_json(*words, "--mix", "3:Read=100", "--mix", "Write=1", "--write-capacity", "0.2")
+    assert one["mix"] == two["mix"] == {"Read/Ok": 0.75, "Write/Ok": 0.25}
+    loads = [{each["label"]: each["load"] for each in found["offers"]} for found in (one, two)]
+    # Each mix has its busiest replica: the mean of these loads is that of the mean mix here, where every replica is as busy in both.
+    assert loads[0]["read rows of a 2x2 grid"] == pytest.approx(0.75 * 0.5 + 0.25 * 0.5 * 5)
+    assert loads[1]["read rows of a 2x2 grid"] == pytest.approx(loads[0]["read rows of a 2x2 grid"])
+    same = as_json(*words, "--mix", "Read=75,Write=25", "--capacity", "0.2")
+    assert {each["label"]: each["load"] for each in same["offers"]}[
+        "read rows of a 2x2 grid"
+    ] == pytest.approx(2.5)
+
+
+@pytest.mark.parametrize(
+    ("mix", "told"),
+    [
+        ("x:Enq=1", "share=x: write a number"),
+        ("0:Enq=1", "'0:Enq=1' has no share of the time"),
+        ("Enq=0", "'Enq=0' holds nothing"),
+    ],
+)
+def test_a_mix_without_a_share_is_refused(mix: str, told: str) -> None:
+    done = quorate_here("quorums", "plan", "queue", "--mix", mix)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert told in done.stderr
+
+
+def test_what_comes_near_to_an_offer_is_left_out_and_counted() -> None:
+    words = ("plan", "queue", "-n", "5", *QUEUE, "--mix", "Enq=50,Deq=50", "--rows", "100")
+    every, few = as_json(*words, "--within", "0"), as_json(*words, "--within", "30")
+    assert (every["near"], few["found"] + few["near"]) == (0, every["found"])
+    assert few["near"] > 0
+    labels = [each["label"] for each in every["offers"]]
+    assert [each["label"] for each in few["offers"]] == [
+        each for each in labels if each in {offer["label"] for offer in few["offers"]}
+    ]
+    done = quorate_here("quorums", *words, "--within", "30")
+    assert f"{few['near']} more come within 30 % of one of these in every figure" in done.stderr

@@ -18,6 +18,7 @@ from quorate.quorums.planning.search import (
     measure,
     pareto,
     plan,
+    thinned,
     vote_vectors,
     with_cost,
 )
@@ -58,6 +59,21 @@ def test_the_front_is_what_comparing_all_with_all_leaves(given: Setting) -> None
     assert {offer.goals() for offer in front} == best
     assert len(front) == len(best)
     assert len(best) < len(goals)
+
+
+@pytest.mark.parametrize("within", [0.0, 0.05, 0.5])
+def test_what_is_thinned_out_comes_near_to_one_that_is_kept_in_every_figure(within: float) -> None:
+    front = plan(SKEWED, candidates_of(SKEWED, votes_max=2))
+    kept = thinned(front, within)
+    for place, offer in enumerate(front):
+        better = front[:place] if offer in kept else kept
+        near = [
+            all(a <= b * (1 + within) + 1e-12 for a, b in zip(other.costs(), offer.costs(), strict=True))
+            for other in better
+            if other in kept
+        ]
+        assert any(near) is (offer not in kept)
+    assert (len(kept) == len(front)) is (within == 0)
 
 
 def test_every_vector_of_votes_is_tried_once_up_to_exchange() -> None:
