@@ -192,7 +192,7 @@ def _lifespan(
                 running.cancel()
             app.shutdown.begin()
             app.state.scan = None
-            for end in (scan.aclose, upkeep.stop, front_end.aclose, app.state.metrics.aclose):
+            for end in (scan.aclose, app.shutdown.end, app.state.metrics.aclose):
                 await end()
             await asyncio.to_thread(member.close)
 

@@ -69,6 +69,10 @@ class Shutdown:
                 )
                 break
             await asyncio.sleep(_LOOK_S)
+        await self.end()
+
+    async def end(self) -> None:
+        """End the front end, and before it what uses it."""
         if self.upkeep is not None:
             await self.upkeep.stop()
         if self._operations.front_end is not None:

@@ -338,6 +338,19 @@ def test_keys_are_forgotten_by_elapsed_time(store: Store) -> None:
     assert held_after(64) == 0
 
 
+@pytest.mark.parametrize("step_s", [90, -90])
+def test_no_step_of_the_clock_makes_keys_older_or_younger(store: Store, step_s: int) -> None:
+    """The clock steps one second after the key came: it is forgotten 30 s after it came."""
+    pruning = pruning_of(Tombstones())
+    pruning.round(store, then(0))
+    reserve(store, 1, "a")
+    pruning.round(store, then(1))
+    for mono_s, left in ((2, 1), (29, 1), (32, 0)):
+        pruning.round(store, Now(mono_s, then(mono_s + step_s).wall_us))
+        store.commit()
+        assert store.reservations() == left
+
+
 def test_a_restart_begins_the_time_of_keys_anew(store: Store) -> None:
     reserve(store, 0, "a")
     pruning = pruning_of(Tombstones())
