@@ -1,6 +1,6 @@
 """What the tests on real processes share: clusters in folders of their own, front ends whose messages are watched, waits.
 
-Owns no judgement. Every wait has a deadline and looks often, so that no test sleeps for luck.
+Owns no judgement. Every wait has a deadline and looks often, though not all the time, so that no test sleeps for luck.
 """
 
 import asyncio
@@ -9,7 +9,7 @@ import secrets
 import signal
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -32,6 +32,10 @@ from tests.support.exchanging import Exchanging
 _Result = TypeVar("_Result")
 ROOT: Final = Path(__file__).parents[2]
 WAIT_S: Final = 90.0
+REST_S: Final = 0.01
+REST_S_MAX: Final = 0.5
+RESTS: Final = 5
+"""Between two looks of a wait, in times of what a look takes: one that asks replicas is work for all of them."""
 LOG_LINES_SHOWN: Final = 30
 DELETES_AT_ONCE: Final = 150
 
@@ -173,18 +177,26 @@ async def front_end(
 
 async def until(holds: Callable[[], bool], what: str, *, deadline_s: float = WAIT_S) -> None:
     """Wait until `holds()`; AssertionError that names `what` at the deadline."""
-    late_s = time.monotonic() + deadline_s
-    while not holds():
-        assert time.monotonic() < late_s, f"not within {deadline_s:g} s: {what}"
-        await asyncio.sleep(0.01)
+    for rest_s in _looks(holds, what, deadline_s):
+        await asyncio.sleep(rest_s)
 
 
 def until_now(holds: Callable[[], bool], what: str, *, deadline_s: float = WAIT_S) -> None:
     """As `until`, without an event loop."""
+    for rest_s in _looks(holds, what, deadline_s):
+        time.sleep(rest_s)
+
+
+def _looks(holds: Callable[[], bool], what: str, deadline_s: float) -> Iterator[float]:
+    """How long to rest after each look that does not find it."""
     late_s = time.monotonic() + deadline_s
-    while not holds():
-        assert time.monotonic() < late_s, f"not within {deadline_s:g} s: {what}"
-        time.sleep(0.01)
+    while True:
+        began_s = time.monotonic()
+        if holds():
+            return
+        now_s = time.monotonic()
+        assert now_s < late_s, f"not within {deadline_s:g} s: {what}"
+        yield min(max(REST_S, RESTS * (now_s - began_s)), REST_S_MAX)
 
 
 def answered(call: Callable[[], _Result], *, deadline_s: float = WAIT_S) -> _Result:
