@@ -21,9 +21,11 @@ from tests.docs.reader import Reader, Wrong
 
 # The suite is what runs this: of it, `make test` in a page runs one room, the same way.
 ONE_ROOM = {"PYTEST_ADDOPTS": "-p no:cacheprovider tests/unit/timestamps", "WORKERS": "1"}
-# Each plan is run once: to compile it, or to plan it again at every stage, takes longer (see the fixture `spark`).
+# Each plan is run once: to compile it, or to plan it again at every stage, takes longer; and nobody need prove Spark's classes
+# sound (see the fixture `spark`).
 PLAIN_SPARK = {
-    "JDK_JAVA_OPTIONS": "-XX:+UseSerialGC -Dspark.sql.adaptive.enabled=false -Dspark.sql.codegen.wholeStage=false "
+    "JDK_JAVA_OPTIONS": "-XX:+UseSerialGC -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote "
+    "-Dspark.sql.adaptive.enabled=false -Dspark.sql.codegen.wholeStage=false "
     "-Dspark.sql.codegen.factoryMode=NO_CODEGEN -Dspark.python.sql.dataFrameDebugging.enabled=false"
 }
 
