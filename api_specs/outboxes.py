@@ -4,19 +4,24 @@ The outbox of the queue `queue/mail` at r1 is itself a queue, `queue/mail@r1`, o
 enqueued, under which idempotency key. So a record that is relayed twice, or was stored in two outboxes, is one item while the key is remembered.
 """
 
+import re
 from typing import Final, NamedTuple
 
 import msgspec
 
 from ..adts.log import Value
 from ..adts.types.catalogue import adt_of
+from .limits import DELAY_S_MAX
+from .messages import Append
 
 MARK: Final = "@"
+_KEY: Final = re.compile(r"[\x21-\x7e]{1,220}")
+"""A caller's idempotency key, or a timestamp, and which of its items it is."""
 _decode: Final = msgspec.json.Decoder(tuple[str, int, float, float, msgspec.Raw]).decode
 
 
 class BadRecord(ValueError):
-    """An item of an outbox that is no record: somebody else has enqueued it."""
+    """An item of an outbox that is no record, or one that no enqueue leaves there: somebody else has enqueued it."""
 
 
 class Outbox(NamedTuple):
@@ -59,4 +64,21 @@ def record_of(text: Value) -> Record:
         key, since_us, delay_s, expires_s, value = _decode(text)
     except msgspec.DecodeError as error:
         raise BadRecord(str(error)) from None
+    if not _KEY.fullmatch(key):
+        raise BadRecord("its key is none that an enqueue has")
+    if since_us < 0 or not (0 <= delay_s <= DELAY_S_MAX and 0 <= expires_s <= DELAY_S_MAX):
+        raise BadRecord("its times are none that an enqueue has")
     return Record(key, Value(bytes(value).decode()), since_us, delay_s, expires_s)
+
+
+def check_records(request: Append) -> None:
+    """Raises BadRecord unless the entries for an outbox are records as enqueues leave them there: its relay could do nothing with others, and has
+    room for few of them."""
+    for place, entry in enumerate(request.entries):
+        if isinstance(entry.value, str):
+            try:
+                record_of(entry.value)
+            except BadRecord as error:
+                raise BadRecord(
+                    f"entries[{place}]: {request.object} keeps what its queue's enqueues leave there: {error}"
+                ) from None

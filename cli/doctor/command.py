@@ -308,7 +308,10 @@ def outbox_checks(answers: list[Found]) -> Iterator[Check]:
     """Whether items get from outboxes to their queues."""
     if any(found.outboxes for found in answers):
         lines = stalled(answers)
-        fix = "bring back replicas until these queues have their quorums; do not replace this one, which may have the only copy; its log says what fails"
+        fix = (
+            "its log says what fails: bring back replicas where a quorum is lacking, purge the outbox's dead letters where it has no room; do not replace "
+            "this one, which may have the only copy"
+        )
         yield Check("relays", not lines, "; ".join(lines) or "none has waited for long", fix, needed=False)
 
 

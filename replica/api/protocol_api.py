@@ -36,6 +36,7 @@ from ...api_specs.messages import (
     protocols_in,
     why_not_spoken,
 )
+from ...api_specs.outboxes import check_records
 from ...api_specs.problems import problem
 from ...timestamps.timestamp import Timestamp
 from ..access.authorization import batch_problem, forwarding_problem, may_hand_on
@@ -96,15 +97,19 @@ class Batches:
             raise asks_too_often(caller)
         # Before what costs more; and once more in the store's turn.
         self.member.configured.check(batch.cluster)
-        check = partial(self._check_calls, caller) if self._types else None
-        found = check_batch(batch, self.member.document.limits, check)
+        document = self.member.document
+        check = partial(self._check_entries, caller) if self._types or document.has_outboxes else None
+        found = check_batch(batch, document.limits, check)
         if (lacking := batch_problem(found.sound, caller, self._access.known)) is not None:
             raise lacks_scope(lacking)
         return found, _answer_type(headers.get(b"accept", b"").decode("latin-1"), media_type)
 
-    def _check_calls(self, caller: Credential, request: Append) -> None:
+    def _check_entries(self, caller: Credential, request: Append) -> None:
         if not may_hand_on(request, caller):
-            check_calls(self._types, self.member.document.limits.stored_depth_max, request)
+            document = self.member.document
+            check_calls(self._types, document.limits.stored_depth_max, request)
+            if document.outbox(request.object) is not None:
+                check_records(request)
 
     def written(self, found: Checked, reply: BatchReply, media_type: str) -> bytes:
         """The body of the answer. Raises Refusal when nothing of the batch was done."""

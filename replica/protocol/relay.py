@@ -66,9 +66,11 @@ def relay(outbox: Outbox, limits: Limits) -> Steps:
     """Relay the first items of an outbox: yields operations that run side by side, is sent their outcomes, and returns what was found, and in words
     what failed, if that is known."""
     items_max, lease_s = min(ITEMS_MAX, limits.batch_items_max), 3 * step_s(limits)
-    (acquired,) = yield (Acquire(outbox.name, items_max, lease_s),)
+    (acquired,) = yield (Acquire(outbox.name, items_max, lease_s, by_relay=True),)
     if isinstance(acquired, Failed):
-        return "failed", acquired.detail
+        # What somebody else has under a lease may be all that there is room for.
+        freed, _ = yield from _leased(outbox)
+        return ("some", "") if freed == "some" else ("failed", acquired.detail)
     if not acquired.result:
         return (yield from _leased(outbox))
     leases: Mapping[str, Leased] = {lease.token: lease for lease in acquired.result}

@@ -61,7 +61,7 @@ class Acquire(Struct, frozen=True):
     """Have up to `items_max` items of a queue delivered under leases of `lease_s`; when there are none, wait up to `wait_s`.
 
     Result: a tuple of `Leased`. What was delivered `deliveries_max` times (0: no maximum) becomes a dead letter. `holder`
-    names the caller, where that is not who owns this front end.
+    names the caller, where that is not who owns this front end. Only the relay has items of an outbox delivered (`by_relay`).
     """
 
     object: str
@@ -70,6 +70,7 @@ class Acquire(Struct, frozen=True):
     wait_s: float = 0.0
     deliveries_max: int = 0
     holder: str = ""
+    by_relay: bool = False
 
 
 How = Literal["ack", "release", "reject", "drop", "renew"]

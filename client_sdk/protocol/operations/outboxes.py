@@ -67,10 +67,10 @@ def keep(records: Sequence[Value], outboxes: Sequence[str], task: Task, machine:
 
 
 def refuse_outbox(name: str) -> Failed:
-    """How an enqueue ends that is not for the queue but for this one of its outboxes."""
+    """How an operation ends that is not on the queue but on this one of its outboxes, which its relay alone takes from."""
     outbox = outbox_named(name)
     assert outbox is not None
-    detail = f"{outbox.name} is the outbox of {outbox.queue} at {outbox.replica}: enqueue on {outbox.queue}"
+    detail = f"{outbox.name} is the outbox of {outbox.queue} at {outbox.replica}: use {outbox.queue}"
     return Failed("refused", detail, definite=True)
 
 

@@ -116,6 +116,8 @@ def _put_if_absent(operation: PutIfAbsent, task: Task, machine: Machine) -> Outc
 
 
 def _dequeue(operation: Dequeue, task: Task, machine: Machine) -> OutcomeSteps:
+    if machine.is_outbox(operation.object):
+        return outboxes.refuse_outbox(operation.object)
     command = DequeueCommand(operation.items_max, decision_id("Deq", operation.key))
     verdict = yield from _decide_some(operation, command, task, machine)
     values = tuple(entry.value for entry in verdict.result)
@@ -123,6 +125,8 @@ def _dequeue(operation: Dequeue, task: Task, machine: Machine) -> OutcomeSteps:
 
 
 def _acquire(operation: Acquire, task: Task, machine: Machine) -> OutcomeSteps:
+    if machine.is_outbox(operation.object) and not operation.by_relay:
+        return outboxes.refuse_outbox(operation.object)
     holder = operation.holder or machine.holder
     command = AcquireCommand(operation.items_max, _us(operation.lease_s), operation.deliveries_max, holder)
     verdict = yield from _decide_some(operation, command, task, machine)

@@ -43,7 +43,12 @@ def test_a_record_comes_back_as_it_went_in(key: str, value: str, since_us: int, 
 
 
 @pytest.mark.parametrize(
-    "text", ["1", '"x"', "[]", '["k",0,0.0,0.0]', '["k",0,0.0,0.0,1,2]', "[1,0,0.0,0.0,1]"]
+    "text",
+    [
+        *("1", '"x"', "[]", '["k",0,0.0,0.0]', '["k",0,0.0,0.0,1,2]', "[1,0,0.0,0.0,1]"),
+        *('["",0,0.0,0.0,1]', f'["{"k" * 221}",0,0.0,0.0,1]', '["a b",0,0.0,0.0,1]', '["k",-1,0.0,0.0,1]'),
+        *('["k",0,-1.0,0.0,1]', '["k",0,1e300,0.0,1]', '["k",0,0.0,-1.0,1]', '["k",0,0.0,4e7,1]'),
+    ],
 )
 def test_what_is_no_record_is_told(text: str) -> None:
     with pytest.raises(BadRecord):

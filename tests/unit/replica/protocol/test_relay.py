@@ -79,7 +79,7 @@ def test_items_are_acquired_then_enqueued_under_their_keys_then_accepted() -> No
     asked, found, _ = played([acquired(X.text(), Y.text())], [ADDED, ADDED], [SETTLED])
     assert found == "some"
     assert asked == [
-        [Acquire(NAME, ITEMS_MAX, 3 * step_s(DEFAULTS))],
+        [Acquire(NAME, ITEMS_MAX, 3 * step_s(DEFAULTS), by_relay=True)],
         [
             Enqueue("queue/mail", (Value('"x"'),), "k/0", from_outbox=True),
             Enqueue("queue/mail", (Value('"y"'),), "k/1", Spans(1.0, 9.0, 5), from_outbox=True),
@@ -149,7 +149,7 @@ def test_pauses_and_operations_are_short_beside_the_retry_window() -> None:
     """Else a key is forgotten between one try and the next."""
     small = Limits(retry_window_s=4.0, deadline_s_max=3.0, batch_items_max=5, consumed_lag_s=1.0)
     assert step_s(small) == 1.0
-    assert played([DOWN], limits=small)[0] == [[Acquire(NAME, 5, 3.0)]]
+    assert played([DOWN], [DOWN], limits=small)[0][0] == [Acquire(NAME, 5, 3.0, by_relay=True)]
     open_ = Open(replace(cluster(), limits=small), "r1")
     open_.note(came())
     now_s = 0.0
@@ -192,9 +192,18 @@ def test_what_waits_to_be_delivered_again_is_waited_for() -> None:
     assert played([acquired()], [book(waiting)])[1:] == ("waiting", "")
 
 
+def test_a_lease_that_leaves_no_room_is_ended() -> None:
+    """Somebody else's, of an item as heavy as all leases together, kept all others waiting for as long as it ran."""
+    full = Failed("too-many-leases", "leases have no room", definite=True)
+    asked, found, why = played([full], [book(lease(1, X.text()))], [SETTLED])
+    assert asked[2:] == [[Settle(NAME, "release", ("1/e1",))]]
+    assert (found, why) == ("some", "")
+    assert played([full], [book()])[1:] == ("failed", full.detail)
+
+
 @pytest.mark.parametrize(
     "answers",
-    [([DOWN],), ([acquired()], [DOWN]), ([acquired(X.text())], [ADDED], [DOWN])],
+    [([DOWN], [DOWN]), ([acquired()], [DOWN]), ([acquired(X.text())], [ADDED], [DOWN])],
 )
 def test_what_cannot_be_done_is_told(answers: tuple[Sequence[Outcome], ...]) -> None:
     _, found, why = played(*answers)

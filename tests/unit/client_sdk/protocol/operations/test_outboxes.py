@@ -35,7 +35,7 @@ from quorate.client_sdk.protocol.core.values import (
 from quorate.client_sdk.protocol.decisions.read_window import CELL_ROWS
 from quorate.client_sdk.protocol.decisions.transitions import RecoverCommand
 from quorate.client_sdk.protocol.operations.enqueue_round import EnqueueRound
-from quorate.client_sdk.protocol.operations.outboxes import PATIENCE_S
+from quorate.client_sdk.protocol.operations.outboxes import PATIENCE_S, refuse_outbox
 from quorate.client_sdk.protocol.operations.runs import run
 from quorate.client_sdk.protocol.operations.shared_round import Alone
 from quorate.timestamps.timestamp import ZERO
@@ -207,7 +207,7 @@ def test_nobody_enqueues_on_an_outbox() -> None:
     enqueuing = Enqueuing(name="queue/mail@r1")
     assert enqueuing.sends == []
     assert enqueuing.result == Failed(
-        "refused", "queue/mail@r1 is the outbox of queue/mail at r1: enqueue on queue/mail", definite=True
+        "refused", "queue/mail@r1 is the outbox of queue/mail at r1: use queue/mail", definite=True
     )
 
 
@@ -327,10 +327,24 @@ def test_nothing_is_found_between_two_looks_that_find_no_item_in_any_outbox(oper
     assert emptied.counted["outboxes looked at again"] == 0
 
 
-@pytest.mark.parametrize("name", ["queue/other", "queue/mail@r1"])
-def test_other_queues_are_empty_by_a_decision(name: str) -> None:
-    assert Emptied(Dequeue(name)).is_over
-    assert Emptied(Dequeue(name), KEPT).is_over
+@pytest.mark.parametrize(
+    "taking",
+    [Dequeue("queue/mail@r1"), Dequeue("queue/mail@r1", key="k"), Acquire("queue/mail@r1", 1, 604_800.0)],
+    ids=["dequeue", "keyed", "acquire"],
+)
+def test_only_its_relay_takes_from_an_outbox(taking: Dequeue | Acquire) -> None:
+    """A lease of another caller's, over an item as heavy as all leases together, kept all others waiting for a week."""
+    refused, relayed = Stage(KEPT), Stage(KEPT)
+    refused.play(run(taking, refused.task, refused))
+    assert (refused.sends, refused.commands) == ([], [])
+    assert refused.result == refuse_outbox("queue/mail@r1")
+    relayed.play(run(Acquire("queue/mail@r1", 64, 12.0, by_relay=True), relayed.task, relayed))
+    relayed.decide(())
+    assert relayed.result.event_class == "Acquire/Empty"
+
+
+def test_other_queues_are_empty_by_a_decision() -> None:
+    assert Emptied(Dequeue("queue/other")).is_over
     assert Emptied(Dequeue(QUEUE), KEPT).is_over
 
 
