@@ -239,6 +239,7 @@ class Member:
             is_quick=_is_quick(batch.requests),
             note=note,
             caller=caller,
+            is_long=_is_long(batch.requests),
         )
 
     def post(self, batch: Batch, done: Done, is_wanted: Callable[[], bool], caller: Hashable = None) -> None:
@@ -254,6 +255,7 @@ class Member:
             is_quick=_is_quick(batch.requests),
             is_wanted=is_wanted,
             caller=caller,
+            is_long=_is_long(batch.requests),
         )
 
     def _check_voting(self, batch: Batch) -> None:
@@ -311,11 +313,14 @@ class Member:
         is_quick: bool = False,
         note: Note | None = None,
         caller: Hashable = None,
+        is_long: bool = False,
     ) -> _Result:
         """What `work` returns, in a transaction on the store; the others as for the committer. Raises as `answer` does."""
         if self._committer is None or self.lost is not None:
             raise self.lost_error()
-        return await self._committer.submit(work, weight, is_quick=is_quick, note=note, caller=caller)
+        return await self._committer.submit(
+            work, weight, is_quick=is_quick, note=note, caller=caller, is_long=is_long
+        )
 
     def _handle_batch(self, batch: Batch, store: Store) -> Sized[BatchReply]:
         """In the store's turn: the configuration may have changed since the batch came."""
@@ -463,6 +468,11 @@ class Member:
 
 def _is_quick(requests: Sequence[Request]) -> bool:
     return len(requests) <= QUICK_REQUESTS_MAX and all(map(_reads_a_cell, requests))
+
+
+def _is_long(requests: Sequence[Request]) -> bool:
+    """Whether it reads pages of many objects, which takes a hundred times as long as what front ends ask for."""
+    return any(isinstance(request, (Scan, Changes)) for request in requests)
 
 
 def _reads_a_cell(request: Request) -> bool:

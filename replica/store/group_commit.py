@@ -27,6 +27,10 @@ GROUP_S_MAX: Final = 0.1
 """Seconds of work in one transaction, unless a single job takes more; the rest of its group goes into the next one."""
 GROUP_BYTES_MAX: Final = 32 * 1024 * 1024
 """Bytes of results of one transaction, unless a single job has more; the rest of its group goes into the next one."""
+REST_S_MAX: Final = 0.5
+"""After a long read its caller's next one waits for as long as it took, this at most, where others used the store within"""
+LATELY_S: Final = 1.0
+"""this time: so long reads have half of the writer's time, however many a caller sends."""
 TELL_WEIGHT_MAX: Final = 100
 """Protocol requests answered in one turn of an event loop, unless a single job has more."""
 TELL_BYTES_MAX: Final = 1024 * 1024
@@ -76,7 +80,19 @@ Done = Callable[[Any, Exception | None], None]
 
 
 class _Job:
-    __slots__ = ("caller", "done", "error", "is_wanted", "loop", "note", "result", "size", "weight", "work")
+    __slots__ = (
+        "caller",
+        "done",
+        "error",
+        "is_long",
+        "is_wanted",
+        "loop",
+        "note",
+        "result",
+        "size",
+        "weight",
+        "work",
+    )
 
     def __init__(
         self,
@@ -86,8 +102,11 @@ class _Job:
         note: Note | None,
         is_wanted: Callable[[], bool],
         caller: Hashable,
+        *,
+        is_long: bool,
     ) -> None:
         self.caller = caller
+        self.is_long = is_long
         self.work = work
         self.weight = weight
         self.done = done
@@ -98,6 +117,11 @@ class _Job:
         self.size = 0
         """Bytes of the result, as far as the work told them."""
         self.error: Exception | None = None
+
+    @property
+    def turn(self) -> Hashable:
+        """Whose turn it waits for: a caller's short ones do not wait for its long ones."""
+        return self.caller, self.is_long
 
     def do(self, store: Store) -> int:
         """Do the work and keep what it returned: how many bytes."""
@@ -156,6 +180,10 @@ class Committer:
         self._jobs: Final[Turns[_Job]] = Turns()
         self._room: Final = Shares(jobs_max)
         """For jobs that wait."""
+        self._rests: dict[Hashable, float] = {}
+        """Until when those rest whose long reads were done lately."""
+        self._others_s = -LATELY_S
+        """When other work was taken last."""
         self._changed: Final = threading.Condition()
         self._is_stopping = False
         self._untold: Final[dict[asyncio.AbstractEventLoop, _Untold]] = {}
@@ -196,13 +224,15 @@ class Committer:
         is_quick: bool = False,
         note: Note | None = None,
         caller: Hashable = None,
+        is_long: bool = False,
     ) -> _Result:
         """What `work` returns, once all that it wrote is on disk.
 
         It runs in the writer thread, and again alone when it or other work in its transaction raised. Raises what `work`
         raised (then nothing is written), Overloaded, or StorageFailed (then what is written is not known).
         `is_quick`: it only reads, and little. While nobody uses the store it runs in the caller's thread: to wake the writer,
-        and to be woken by it, would take several times as long. `note` hears of its transaction. Callers take turns.
+        and to be woken by it, would take several times as long. `note` hears of its transaction. Callers take turns. `is_long`: it reads much
+        (`REST_S_MAX`).
         """
         future: asyncio.Future[_Result] = asyncio.get_running_loop().create_future()
         self.post(
@@ -213,6 +243,7 @@ class Committer:
             note=note,
             is_wanted=partial(_is_awaited, future),
             caller=caller,
+            is_long=is_long,
         )
         try:
             return await future
@@ -230,6 +261,7 @@ class Committer:
         note: Note | None = None,
         is_wanted: Callable[[], bool] = lambda: True,
         caller: Hashable = None,
+        is_long: bool = False,
     ) -> None:
         """As `submit`, for who would rather be told than wait: `done` hears what came of it, maybe before this returns; or
         Unwanted, where `is_wanted`, asked in any thread, denied it before it began.
@@ -238,7 +270,7 @@ class Committer:
         """
         if self.in_doubt:
             raise StorageFailed(str(self.problem))
-        job = _Job(work, weight, done, note, is_wanted, caller)
+        job = _Job(work, weight, done, note, is_wanted, caller, is_long=is_long)
         if is_quick and self._do_at_once(job):
             _tell(job)
         else:
@@ -252,6 +284,7 @@ class Committer:
             if self._is_stopping:
                 return False
             self._do([job])
+            self._others_s = time.perf_counter()
         finally:
             self._in_use.release()
         return True
@@ -263,13 +296,17 @@ class Committer:
             if not self._room.may_take(job.caller):
                 raise Overloaded("too many requests wait for the disk already")
             self._room.take(job.caller)
-            self._jobs.add(job.caller, job)
+            self._jobs.add(job.turn, job)
             self._changed.notify()
 
     def _run(self) -> None:
         while group := self._next_group():
+            began_s = time.perf_counter()
             with self._in_use:
                 left = self._do(group)
+            if group[0].is_long:
+                now_s = time.perf_counter()
+                self._rests[group[0].turn] = now_s + min(now_s - began_s, REST_S_MAX)
             done = group
             if left:
                 waiting = set(left)
@@ -309,19 +346,36 @@ class Committer:
                 self._is_full = True
                 self._changed.wait_for(lambda: self._is_stopping or not self._has_much_untold(), UNTOLD_S_MAX)
                 self._is_full = False
-            while not (self._jobs or self._is_stopping):
-                self._changed.wait()
-            self._is_busy = True
             group: list[_Job] = []
-            weight = 0
-            while (job := self._jobs.pop()) is not None:
+            weight, job = 0, self._awaited()
+            while job is not None:
                 self._room.give(job.caller)
                 group.append(job)
                 weight += job.weight
-                if weight > GROUP_WEIGHT_MAX and len(group) > 1:
+                if len(group) > 1 and (job.is_long or weight > GROUP_WEIGHT_MAX):
                     self._put_back([group.pop()])
                     break
+                job = None if job.is_long else self._jobs.pop(self._may_go)
             return group
+
+    def _awaited(self) -> _Job | None:
+        """The next job; waits for one, or until one has rested. None when the committer stops."""
+        while True:
+            now_s = time.perf_counter()
+            self._rests = {turn: until_s for turn, until_s in self._rests.items() if until_s > now_s}
+            if (job := self._jobs.pop(self._may_go)) is None and (
+                self._is_stopping or now_s >= self._others_s + LATELY_S
+            ):
+                job = self._jobs.pop()
+            if job is not None or self._is_stopping:
+                self._is_busy = True
+                if job is not None and not job.is_long:
+                    self._others_s = now_s
+                return job
+            self._changed.wait(min(self._rests.values()) - now_s if self._jobs else None)
+
+    def _may_go(self, turn: Hashable) -> bool:
+        return turn not in self._rests
 
     def _has_much_untold(self) -> bool:
         while self._told:
@@ -332,7 +386,7 @@ class Committer:
         """They are the next ones."""
         for job in reversed(jobs):
             self._room.take(job.caller)
-            self._jobs.put_back(job.caller, job)
+            self._jobs.put_back(job.turn, job)
 
     def _commit(self, group: list[_Job]) -> list[_Job]:
         """Do the group in one transaction; when one job raises, each in a transaction of its own. What no time is left for."""

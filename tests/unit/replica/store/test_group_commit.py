@@ -2,9 +2,11 @@
 
 import asyncio
 import threading
+import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -214,6 +216,56 @@ async def test_callers_take_turns_and_each_ones_work_is_done_in_order(
     blocker.leave.set()
     await asyncio.gather(*running)
     assert done == ["a1", "b1", "c1", "a2", "b2", "a3", "a4"]
+
+
+async def test_long_reads_have_transactions_of_their_own(opened: tuple[Store, Committer]) -> None:
+    """Who waits with one for a transaction waits as long as it takes."""
+    store, committer = opened
+    blocker, seen = Blocker(), dict[str, int]()
+    running = [asyncio.ensure_future(committer.submit(blocker))]
+    await asyncio.to_thread(blocker.entered.wait, 30)
+
+    def work(found: Store, name: str) -> None:
+        seen[name] = found.commits
+        write(found, len(seen))
+
+    for name, is_long in (("w1", False), ("scan", True), ("w2", False), ("w3", False), ("scan2", True)):
+        work_of = partial(work, name=name)
+        running.append(asyncio.ensure_future(committer.submit(work_of, caller=name[0], is_long=is_long)))
+    await asyncio.sleep(0)
+    blocker.leave.set()
+    await asyncio.gather(*running)
+    first = seen["w1"]
+    assert seen == {"w1": first, "scan": first + 1, "w2": first + 2, "w3": first + 2, "scan2": first + 3}
+    del store
+
+
+@pytest.mark.parametrize("are_others_there", [True, False])
+async def test_after_a_long_read_its_caller_rests_while_others_work(
+    opened: tuple[Store, Committer], monkeypatch: pytest.MonkeyPatch, are_others_there: bool
+) -> None:
+    _, committer = opened
+    monkeypatch.setattr(committing, "REST_S_MAX", 600.0)
+    monkeypatch.setattr(committing, "LATELY_S", 600.0 if are_others_there else 0.0)
+    clock = [time.perf_counter()]
+    monkeypatch.setattr(committing, "time", SimpleNamespace(perf_counter=lambda: clock[0]))
+
+    def scan(_: Store) -> None:
+        clock[0] += 100.0
+
+    if are_others_there:
+        await committer.submit(partial(write, number=1), caller="other")
+    await committer.submit(scan, caller="reader", is_long=True)
+    resting = asyncio.ensure_future(committer.submit(scan, caller="reader", is_long=True))
+    assert await committer.submit(partial(write, number=2), caller="reader") == 2, (
+        "its short ones do not rest"
+    )
+    assert await committer.submit(partial(write, number=3), caller="other") == 3
+    if are_others_there:
+        assert not resting.done()
+        clock[0] += 101.0
+        await committer.submit(partial(write, number=4), caller="other")  # The writer looks at the clock.
+    await asyncio.wait_for(resting, 30)
 
 
 async def test_full_disk_fails_the_work_and_the_store_recovers(
