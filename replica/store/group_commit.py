@@ -27,10 +27,14 @@ GROUP_S_MAX: Final = 0.1
 """Seconds of work in one transaction, unless a single job takes more; the rest of its group goes into the next one."""
 GROUP_BYTES_MAX: Final = 32 * 1024 * 1024
 """Bytes of results of one transaction, unless a single job has more; the rest of its group goes into the next one."""
+HEAVY_S: Final = 0.02
+"""A read of many objects that takes so long is heavy, and its caller's next ones are taken to be, for"""
+HEAVY_KEPT_S: Final = 10.0
+"""this time: each has a transaction of its own, and begins once as much time has passed as the one before took, or"""
 REST_S_MAX: Final = 0.5
-"""After a long read its caller's next one waits for as long as it took, this at most, where others used the store within"""
+"""this time, where others used the store within"""
 LATELY_S: Final = 1.0
-"""this time: so long reads have half of the writer's time, however many a caller sends."""
+"""this time. So these reads have half of the writer's time, however many a caller sends."""
 TELL_WEIGHT_MAX: Final = 100
 """Protocol requests answered in one turn of an event loop, unless a single job has more."""
 TELL_BYTES_MAX: Final = 1024 * 1024
@@ -181,7 +185,8 @@ class Committer:
         self._room: Final = Shares(jobs_max)
         """For jobs that wait."""
         self._rests: dict[Hashable, float] = {}
-        """Until when those rest whose long reads were done lately."""
+        """Until when those rest whose heavy reads were done lately."""
+        self._now_s = 0.0
         self._others_s = -LATELY_S
         """When other work was taken last."""
         self._changed: Final = threading.Condition()
@@ -301,12 +306,8 @@ class Committer:
 
     def _run(self) -> None:
         while group := self._next_group():
-            began_s = time.perf_counter()
             with self._in_use:
                 left = self._do(group)
-            if group[0].is_long:
-                now_s = time.perf_counter()
-                self._rests[group[0].turn] = now_s + min(now_s - began_s, REST_S_MAX)
             done = group
             if left:
                 waiting = set(left)
@@ -352,17 +353,19 @@ class Committer:
                 self._room.give(job.caller)
                 group.append(job)
                 weight += job.weight
-                if len(group) > 1 and (job.is_long or weight > GROUP_WEIGHT_MAX):
+                if len(group) > 1 and (job.turn in self._rests or weight > GROUP_WEIGHT_MAX):
                     self._put_back([group.pop()])
                     break
-                job = None if job.is_long else self._jobs.pop(self._may_go)
+                job = None if job.turn in self._rests else self._jobs.pop(self._may_go)
             return group
 
     def _awaited(self) -> _Job | None:
         """The next job; waits for one, or until one has rested. None when the committer stops."""
         while True:
-            now_s = time.perf_counter()
-            self._rests = {turn: until_s for turn, until_s in self._rests.items() if until_s > now_s}
+            now_s = self._now_s = time.perf_counter()
+            self._rests = {
+                turn: until_s for turn, until_s in self._rests.items() if until_s + HEAVY_KEPT_S > now_s
+            }
             if (job := self._jobs.pop(self._may_go)) is None and (
                 self._is_stopping or now_s >= self._others_s + LATELY_S
             ):
@@ -372,10 +375,11 @@ class Committer:
                 if job is not None and not job.is_long:
                     self._others_s = now_s
                 return job
-            self._changed.wait(min(self._rests.values()) - now_s if self._jobs else None)
+            ends_s = (until_s for until_s in self._rests.values() if until_s > now_s)
+            self._changed.wait(min(ends_s) - now_s if self._jobs else None)
 
     def _may_go(self, turn: Hashable) -> bool:
-        return turn not in self._rests
+        return self._rests.get(turn, self._now_s) <= self._now_s
 
     def _has_much_untold(self) -> bool:
         while self._told:
@@ -434,7 +438,10 @@ class Committer:
         for place, job in enumerate(group):
             if place and portion.is_full:
                 return group[:place]
+            began_s = time.perf_counter() if job.is_long else 0.0
             portion.bytes += job.do(self._store)
+            if job.is_long and (took_s := (now_s := time.perf_counter()) - began_s) > HEAVY_S:
+                self._rests[job.turn] = now_s + min(took_s, REST_S_MAX)
         return group
 
     def _release(self, group: list[_Job]) -> None:
