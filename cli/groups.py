@@ -27,7 +27,7 @@ class Group(TyperGroup):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """See the parser: options that only commands have go behind the command's word."""
-        return super().parse_args(ctx, _with_options_behind(self, args))
+        return super().parse_args(ctx, _with_options_behind(self, args, ctx.help_option_names))
 
     def invoke(self, ctx: Any) -> Any:
         """See the parser: a value that looks like an option is told its place."""
@@ -56,9 +56,9 @@ class Group(TyperGroup):
             raise
 
 
-def _with_options_behind(group: TyperGroup, args: list[str]) -> list[str]:
+def _with_options_behind(group: TyperGroup, args: list[str], help_names: list[str]) -> list[str]:
     """The words with those options behind the word of the command that stand in front of it and that only commands have."""
-    own = dict(_options(group))
+    own = dict(_options(group)) | dict.fromkeys(help_names, False)
     below = dict(_options_below(group)) | own
     words_left = 1 + sum(each.param_type_name == "argument" for each in group.params)
     kept, moved, rest = list[str](), list[str](), list(args)

@@ -12,9 +12,9 @@ from rich.table import Table
 
 from ...adts.specification import Specification
 from ...quorums.choices.assignment import Assignment
-from ...quorums.choices.choices import constraints_of
+from ...quorums.choices.choices import Constraints, constraints_of
 from ...quorums.choices.minimal import shown
-from ...quorums.planning.cost import Workload
+from ...quorums.planning.cost import Workload, one_mix
 from ...quorums.planning.offers import Offer, Target, parse_target
 from ...quorums.planning.search import Setting, candidates_of, plan, thinned
 from ...quorums.planning.strategy import MissingSolver, best_strategy, check_solver
@@ -167,7 +167,7 @@ def plan_command(
     constraints = constraints_of(
         specification, names_of(operations), ordering=ordering, replication=replication
     )
-    mixes = [_mix(specification, each) for each in mix]
+    mixes = [_mix(constraints, specification, each) for each in mix]
     if toml:
         check_offered(specification.name, replication)
     setting = Setting(
@@ -228,30 +228,25 @@ def _model(up: str, groups: Sequence[str], trace: Path | None, known: Sequence[s
     return _rounded(model_of(up, groups, up_trace, known, NAMING))
 
 
-def _mix(specification: Specification, text: str) -> tuple[float, Mapping[str, Fraction]]:
+def _mix(constraints: Constraints, specification: Specification, text: str) -> tuple[float, dict[str, float]]:
     """A mix, and its share of the time."""
     in_front, colon, given = text.rpartition(":")
     share = by_name(f"share={in_front}", "--mix", number)["share"] if colon else Fraction(1)
     if share <= 0:
         raise Usage(f"--mix: {text!r} has no share of the time; give a number above 0")
     shares = event_classes(specification, by_name(given, "--mix", number, "Enq=50,Deq=50"), "--mix")
-    if not (total := sum(shares.values())):
-        raise Usage(f"--mix: {text!r} holds nothing; give at least one operation a share above 0")
-    return float(share), {name: each / total for name, each in shares.items()}
+    return float(share), one_mix(constraints, shares)
 
 
-def _average(mixes: Sequence[tuple[float, Mapping[str, Fraction]]]) -> dict[str, Fraction]:
+def _average(mixes: Sequence[tuple[float, Mapping[str, float]]]) -> dict[str, float]:
     """How often each event happens over all the time."""
-    total = sum(Fraction(share) for share, _ in mixes)
-    average: dict[str, Fraction] = {}
-    for share, mix in mixes:
-        for name, each in mix.items():
-            average[name] = average.get(name, Fraction(0)) + each * Fraction(share) / total
-    return average
+    names = dict.fromkeys(name for _, mix in mixes for name in mix)
+    total = sum(share for share, _ in mixes)
+    return {name: sum(share * mix.get(name, 0.0) for share, mix in mixes) / total for name in names}
 
 
 def _workload(
-    mixes: Sequence[tuple[float, Mapping[str, Fraction]]],
+    mixes: Sequence[tuple[float, Mapping[str, float]]],
     capacity: str,
     write_capacity: str,
     latency: str,

@@ -101,8 +101,8 @@ def _foreign(caller: Credential) -> str:
 
 
 def may_hand_on(request: Append, caller: Credential) -> bool:
-    """Whether calls on an object of one's own type, and records of an outbox, are taken as they are. What is stored must come to other replicas, whichever class it was
-    stored under: it is written back by replicas, and by who carries it to another configuration. No other front end writes such calls back."""
+    """Whether calls on an object of one's own type, and records of an outbox, are taken as they are. What is stored must come to other
+    replicas, whichever class it was stored under: it is written back by replicas, and by who carries it to another configuration. No other front end writes such calls back."""
     return request.attempt == "repair" and not caller.scopes.isdisjoint(("admin", "replica"))
 
 

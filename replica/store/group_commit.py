@@ -28,13 +28,13 @@ GROUP_S_MAX: Final = 0.1
 GROUP_BYTES_MAX: Final = 32 * 1024 * 1024
 """Bytes of results of one transaction, unless a single job has more; the rest of its group goes into the next one."""
 HEAVY_S: Final = 0.02
-"""A read of many objects that takes so long is heavy, and its caller's next ones are taken to be, for"""
+"""A long read that takes more seconds is heavy. Its caller's next ones have transactions of their own, for nobody is to wait for theirs."""
 HEAVY_KEPT_S: Final = 10.0
-"""this time: each has a transaction of its own, and begins once as much time has passed as the one before took, or"""
+"""So many seconds after its last heavy read a caller's long reads are like others again."""
 REST_S_MAX: Final = 0.5
-"""this time, where others used the store within"""
+"""After a heavy read its caller's next one waits for as long as it took, so many seconds at most: they have half of the writer's time."""
 LATELY_S: Final = 1.0
-"""this time. So these reads have half of the writer's time, however many a caller sends."""
+"""It does not wait where nobody else has used the store for so many seconds."""
 TELL_WEIGHT_MAX: Final = 100
 """Protocol requests answered in one turn of an event loop, unless a single job has more."""
 TELL_BYTES_MAX: Final = 1024 * 1024
@@ -187,8 +187,9 @@ class Committer:
         self._rests: dict[Hashable, float] = {}
         """Until when those rest whose heavy reads were done lately."""
         self._now_s = 0.0
+        """When the writer looked at the clock last, for those who rest."""
         self._others_s = -LATELY_S
-        """When other work was taken last."""
+        """When work that is no long read was done last."""
         self._changed: Final = threading.Condition()
         self._is_stopping = False
         self._untold: Final[dict[asyncio.AbstractEventLoop, _Untold]] = {}

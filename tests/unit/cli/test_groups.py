@@ -41,6 +41,11 @@ def test_a_wrong_word_is_answered_with_the_right_one(words: tuple[str, ...], tol
     assert told in said(*words)
 
 
+def test_help_behind_an_option_of_a_command_is_help() -> None:
+    done = CliRunner().invoke(app_of(), ["--cluster", "nowhere.toml", "--help"], prog_name="quorate")
+    assert (done.exit_code, "Usage: quorate [OPTIONS] COMMAND" in done.output) == (0, True)
+
+
 def test_an_option_takes_a_value_at_every_command_or_at_none() -> None:
     """In front of a command nobody can tell otherwise what is its value and what is the command."""
     tree: Any = typer.main.get_command(app_of())

@@ -37,6 +37,13 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
         yield made
 
 
+def tell_all(cluster: LocalCluster, strange: Append | Commit) -> None:
+    """Every replica takes in a message that no front end sends."""
+    body = msgspec.json.encode(Batch(parse(cluster.document_path.read_text()).hash, (strange,)))
+    for url in cluster.urls.values():
+        httpx.post(f"{url}/replica/v1/batch", content=body, headers=JSON).raise_for_status()
+
+
 def test_operations_are_called_by_their_names(run: Run) -> None:
     assert run("call", "cart/ann", "add", 'item="book"', "count=2").stdout == ""
     assert run("call", "cart/ann", "add", 'item="pen"').returncode == 0
@@ -93,12 +100,10 @@ def test_the_trace_shows_the_state(run: Run) -> None:
 def test_a_stored_call_that_the_class_cannot_run_is_repaired(run: Run, cluster: LocalCluster) -> None:
     """One of a class that has no such operation any more, or of somebody who writes what no front end writes."""
     run("call", "cart/joe", "add", 'item="book"')
-    document, stamp = parse(cluster.document_path.read_text()), make(time.time_ns() // 1000, 0, "strange")
+    stamp = make(time.time_ns() // 1000, 0, "strange")
     # As replicas write back what one of them has stored: anything else that does not fit the class they refuse.
     strange = Append("cart/joe", (Entry(stamp, stamp, Value('["shine",[]]')),), "repair")
-    for url in cluster.urls.values():
-        body = msgspec.json.encode(Batch(document.hash, (strange,)))
-        httpx.post(f"{url}/replica/v1/batch", content=body, headers=JSON).raise_for_status()
+    tell_all(cluster, strange)
     refused = run("call", "cart/joe", "content")
     assert (refused.returncode, refused.stdout) == (1, "")
     assert "Cart has no operation 'shine'" in refused.stderr
@@ -113,11 +118,9 @@ def test_a_stored_call_that_the_class_cannot_run_is_repaired(run: Run, cluster: 
 def test_an_object_whose_state_is_none_of_its_class_begins_anew(run: Run, cluster: LocalCluster) -> None:
     """As somebody who writes what no front end writes may leave it."""
     run("call", "cart/kim", "add", 'item="book"')
-    document, stamp = parse(cluster.document_path.read_text()), make(time.time_ns() // 1000, 0, "strange")
+    stamp = make(time.time_ns() // 1000, 0, "strange")
     strange = Commit("cart/kim", make_ballot(stamp, 1), stamp, Summary(stamp, value=Value("17")))
-    for url in cluster.urls.values():
-        body = msgspec.json.encode(Batch(document.hash, (strange,)))
-        httpx.post(f"{url}/replica/v1/batch", content=body, headers=JSON).raise_for_status()
+    tell_all(cluster, strange)
     refused = run("call", "cart/kim", "content")
     assert (refused.returncode, refused.stdout) == (1, "")
     assert "`quorate repair --anew`" in refused.stderr

@@ -301,13 +301,13 @@ def test_bad_input_is_named_with_its_place_and_the_remedy(
 
 
 def test_a_strategy_does_for_all_mixes_that_come_at_times() -> None:
-    """Of reads `a*b + c*d` and their dual, half reads and half writes: by Naor and Wool's load, and with writes that cost five times as much."""
+    """Reads `a*b + c*d` and their dual for writes, which cost five times as much: each replica serves half of either (Naor and Wool 1998)."""
     words = ("plan", "file", "--names", "a,b,c,d", "--votes-max", "1", "--within", "0")
     one = as_json(*words, "--mix", "Read=75,Write=25", "--write-capacity", "0.2")
     two = as_json(*words, "--mix", "3:Read=100", "--mix", "Write=1", "--write-capacity", "0.2")
     assert one["mix"] == two["mix"] == {"Read/Ok": 0.75, "Write/Ok": 0.25}
     loads = [{each["label"]: each["load"] for each in found["offers"]} for found in (one, two)]
-    # Each mix has its busiest replica: the mean of these loads is that of the mean mix here, where every replica is as busy in both.
+    # All replicas are as busy in each mix: so the load is that of the mean mix.
     assert loads[0]["read rows of a 2x2 grid"] == pytest.approx(0.75 * 0.5 + 0.25 * 0.5 * 5)
     assert loads[1]["read rows of a 2x2 grid"] == pytest.approx(loads[0]["read rows of a 2x2 grid"])
     same = as_json(*words, "--mix", "Read=75,Write=25", "--capacity", "0.2")
@@ -321,7 +321,7 @@ def test_a_strategy_does_for_all_mixes_that_come_at_times() -> None:
     [
         ("x:Enq=1", "share=x: write a number"),
         ("0:Enq=1", "'0:Enq=1' has no share of the time"),
-        ("Enq=0", "'Enq=0' holds nothing"),
+        ("Enq=0", "the mix holds nothing"),
     ],
 )
 def test_a_mix_without_a_share_is_refused(mix: str, told: str) -> None:

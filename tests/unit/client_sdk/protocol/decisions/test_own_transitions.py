@@ -416,7 +416,7 @@ def test_an_object_begins_anew_whatever_it_held_and_what_lies_in_its_log_runs(he
     assert (plan.summary.value, plan.summary.horizon) == (holding(a=2).value, at(8))
 
 
-def test_an_object_that_begins_anew_without_more_can_be_forgotten() -> None:
+def test_an_object_that_begins_anew_holds_what_a_new_one_holds() -> None:
     plan = planned(holding(a=1), RepairCommand(Limits(), CART, is_anew=True))
     assert (plan.summary.value, plan.summary.terms != ()) == (None, True)
 
