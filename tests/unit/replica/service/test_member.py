@@ -9,11 +9,12 @@ from msgspec.structs import replace
 from quorate.adts.log import Entry, Value
 from quorate.api_specs.cluster import ChoiceRule, ClusterDocument, ReplicaInfo
 from quorate.api_specs.configuration import with_members
-from quorate.api_specs.messages import Announcement, Append, Batch, Collect
+from quorate.api_specs.messages import Announcement, Append, Batch, Changes, Collect, Request, Scan
 from quorate.client_sdk.protocol.configurations import joint, settled
 from quorate.replica.data_folder.identity import open_folder
 from quorate.replica.service.configured import WrongCluster
 from quorate.replica.service.member import Member, Peer, Starting
+from quorate.replica.store import group_commit
 from quorate.timestamps.timestamp import ZERO, make
 from tests.support.asking import answer_of
 from tests.unit.replica.conftest import one_replica
@@ -93,4 +94,29 @@ async def test_who_takes_it_for_a_member_is_told_of_a_later_configuration_and_ot
     assert refused.value.epoch == 1
     with pytest.raises(Starting, match="no member yet, in configuration 1"):
         await ask(both)
+    await asyncio.to_thread(member.close)
+
+
+@pytest.mark.parametrize(
+    ("request_", "is_heavy"),
+    [(Scan("queue/"), True), (Changes(0, 9), True), (Collect("queue/q"), False)],
+    ids=["scan", "changes", "collect"],
+)
+@pytest.mark.parametrize("is_posted", [True, False])
+async def test_what_reads_pages_of_many_objects_may_be_heavy(
+    request_: Request, is_heavy: bool, is_posted: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However long a front end's own reads take, their caller has its turns."""
+    monkeypatch.setattr(group_commit, "HEAVY_S", -1.0)
+    document = one_replica()
+    member = Member(open_folder(tmp_path / "r1", document, "r1"))
+    batch = Batch(document.hash, (request_,))
+    if is_posted:
+        told = asyncio.get_running_loop().create_future()
+        member.post(batch, lambda reply, _: told.set_result(reply), lambda: True, "reader")
+        await told
+    else:
+        await member.answer(batch, "reader")
+    assert member._committer is not None
+    assert (("reader", True) in member._committer._rests) is is_heavy
     await asyncio.to_thread(member.close)
