@@ -134,8 +134,8 @@ class Limits(Struct, frozen=True, forbid_unknown_fields=True):
     requests_max: int = 1000
     """Protocol requests in one batch."""
     recent_decisions_max: int = 1000
-    """Dequeues, compare-and-sets and puts if absent with an idempotency key that an object remembers; more within the time that
-    they are remembered are refused."""
+    """Dequeues, compare-and-sets and puts if absent with an idempotency key that an object remembers, one caller's
+    as many as are left for others; more within the time that they are remembered are refused."""
     retry_window_s: float = 30.0
     """How long an operation may be repeated; ids of stored and taken entries and idempotency keys are kept that long, and as much
     longer as a repeat may take (`deadline_s_max`)."""

@@ -61,12 +61,10 @@ def check_quiet(world: World) -> None:
     reasons = (*LIMITS, "refused") if is_own else LIMITS
     is_bounded = is_tight or is_own or world.scenario.objects_max > 0
     expected = {f"{reason} (definite)" for reason in reasons} if is_bounded else set()
-    # More operations may carry keys than an object remembers.
+    # More operations may carry keys than an object remembers: of each front end as many as are left for others.
     what = world.scenario
-    if (
-        what.keyed
-        and what.fronts * what.processes * what.operations > what.document.limits.recent_decisions_max
-    ):
+    each = what.processes * what.operations
+    if what.keyed and (what.fronts + 1) * each > what.document.limits.recent_decisions_max:
         expected.add("too-many-keys (definite)")
     # More terms may be decided than are remembered: then nobody can tell of an older one.
     if summary_builder.TERMS_MAX < OPERATIONS:

@@ -12,6 +12,7 @@ from msgspec import msgpack
 from ...api_specs.checking import check_batch
 from ...api_specs.cluster import ClusterDocument
 from ...api_specs.messages import Batch, BatchReply
+from ...api_specs.tokens import TAG_CHARS
 from ...client_sdk.protocol.core.values import (
     Effects,
     Operation,
@@ -255,7 +256,9 @@ class FrontNode(Stoppable):
         document = world.document if home is None else home.replica.document
         self.cluster = document.hash
         own = None if home is None else home.id
-        self.machine = FrontEnd(document, site=name, seed=seed, own=own, may_forward=world.is_routed)
+        # As long as a token's tag: whose a timestamp is shows in what all site ids of a front end begin with.
+        site = name.ljust(TAG_CHARS, "z")
+        self.machine = FrontEnd(document, site=site, seed=seed, own=own, may_forward=world.is_routed)
         if world.is_busy:
             self.machine.work = Work(turn_bytes=1, light_bytes=1, pause_s=BUSY_S)
         self.janitor_outcomes: dict[str, int] = {}

@@ -3,7 +3,7 @@
 Owns the invariants that hold at each step, where the histories' checkers look at the end only.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from typing import Final
 
 from msgspec.structs import replace
@@ -29,12 +29,13 @@ from ...api_specs.messages import (
     Status,
 )
 from ...api_specs.problems import LIMITS
+from ...client_sdk.protocol.core.time_now import holder_of
 from ...client_sdk.protocol.decisions.lease_table import is_too_heavy
 from ...client_sdk.protocol.decisions.summary_builder import TERMS_MAX, is_included
 from ...replica.protocol.capacity import FORGOTTEN_PERCENT, beyond
 from ...replica.protocol.log import ObjectState
 from ...timestamps.ballot import NO_BALLOT, Ballot, step_of, term_of
-from ...timestamps.timestamp import Timestamp
+from ...timestamps.timestamp import Timestamp, site
 from ..memory.replica import UNBOUNDED, InMemoryReplica
 from ..violation import Violation
 
@@ -189,6 +190,10 @@ class Watch:
             raise Violation(
                 f"{name}: a summary with {len(summary.terms)} terms and {len(summary.recent)} keys"
             )
+
+        askers = Counter(holder_of(site(term_of(known.ballot))) for known in summary.recent)
+        if max(askers.values(), default=0) > (self._document.limits.recent_decisions_max + 1) // 2:
+            raise Violation(f"{name}: a summary remembers more keys of a front end than are left: {askers}")
 
         kept = summary.kept()
         is_heavy = is_too_heavy(summary, self._document.limits.leases_bytes_max)

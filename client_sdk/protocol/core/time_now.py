@@ -26,8 +26,8 @@ class TimeNow:
             front_end_error_s=_declared_error_s(document.clock, is_in_replica=is_in_replica),
         )
         self._now = Now(0.0, 0)
-        self.holder: Final = site[:TAG_CHARS]
-        """Whose it is: the tag of its token; where it has none, nobody else's."""
+        self.holder: Final = holder_of(site)
+        """Whose it is."""
 
     def follow(self, document: ClusterDocument) -> None:
         """The cluster has this configuration from now on. Its clock settings and limits are those of before (`quorate.client_sdk.protocol.configurations`)."""
@@ -80,6 +80,11 @@ class TimeNow:
         """A term with a lower timestamp is ended. Long before summaries forget it: its owner must be able to tell from a
         later one what became of its last accept."""
         return self._time.before(self.document.memory_s / 2, self._now)
+
+
+def holder_of(site: str) -> str:
+    """Whose front end the site is: the tag of its token; where it has none, nobody else's."""
+    return site[:TAG_CHARS]
 
 
 def _declared_error_s(clock: ClockSettings, *, is_in_replica: bool) -> float | None:

@@ -4,9 +4,14 @@ A key is remembered with the decision that it took effect by. Whoever repeats it
 API working group's draft "The Idempotency-Key HTTP Header Field", section 2.7): a digest tells.
 """
 
+from collections.abc import Hashable, Iterator, Sequence
 from hashlib import sha256
 from typing import Final
 
+from ....adts.log import Decision, Entry, Value
+from ....api_specs.limits import KEYED_ENTRIES_MAX
+from ....api_specs.values import payload_bytes, text_bytes
+from ..core.turns import Shares
 from ..core.values import Failed
 
 DIGEST_CHARS: Final = 16
@@ -14,7 +19,7 @@ DIGEST_CHARS: Final = 16
 
 TOO_MANY_KEYS: Final = Failed(
     "too-many-keys",
-    "too many operations with an idempotency key on this object at once: repeat it later, or send it without a key",
+    "this caller has as many operations with an idempotency key on this object as are left for others: repeat it later, or send it without a key",
     definite=True,
 )
 
@@ -39,6 +44,33 @@ KEY_TOO_OLD: Final = Failed(
 NO_ROOM_YET: Final = Failed(
     "unknown", "it was agreed on long ago, and the queue has no room to put it in force", definite=False
 )
+
+
+class Memory:
+    """Room for what an object remembers of decisions under keys, in shares of the callers who asked for them."""
+
+    def __init__(self, decisions_max: int, bytes_max: int) -> None:
+        self._bytes_max: Final = bytes_max
+        self._decisions: Final = Shares(decisions_max)
+        self._entries: Final = Shares(KEYED_ENTRIES_MAX)
+        self._bytes: Final = Shares(bytes_max)
+
+    def add(self, caller: Hashable, decision: Decision) -> None:
+        """It is remembered."""
+        for room, size in self._takes(decision.taken, decision.result):
+            room.take(caller, size)
+
+    def has_room(self, caller: Hashable, entries: Sequence[Entry], result: Value | None) -> bool:
+        """Whether another decision of that caller can be remembered, with what it names. A single one can, whatever it weighs."""
+        return all(room.may_take(caller, size) for room, size in self._takes(entries, result))
+
+    def _takes(self, entries: Sequence[Entry], result: Value | None) -> Iterator[tuple[Shares, int]]:
+        """What a decision takes, and of which room; what it takes nothing of does not bound it."""
+        yield self._decisions, 1
+        if entries:
+            yield self._entries, len(entries)
+        if size := payload_bytes(entries) + text_bytes(result or ""):
+            yield self._bytes, min(size, self._bytes_max)
 
 
 def decision_id(operation: str, key: str) -> str:

@@ -66,7 +66,7 @@ def plan_own(
             case InvokeCommand() if failed is not None:
                 results[place] = failed if (known := _known(builder, command)) is None else known
             case InvokeCommand() if has_run:
-                results[place] = _invoke(builder, command, stamp, events)
+                results[place] = _invoke(builder, command, place, stamp, events)
             case FoldCommand() if has_run or failed is not None:
                 results[place] = None
             case ConfirmCommand():
@@ -145,7 +145,11 @@ def _not_run(text: str, why: str) -> Failed:
 
 
 def _invoke(
-    builder: SummaryBuilder, command: InvokeCommand, stamp: Timestamp, events: list[str | Entry]
+    builder: SummaryBuilder,
+    command: InvokeCommand,
+    place: int,
+    stamp: Timestamp,
+    events: list[str | Entry],
 ) -> Response | Failed:
     """Run a call that wants an answer. The decision is kept with it where it changed something, or where repeats are owed its answer: a call
     that changed nothing now may change something when it is repeated."""
@@ -164,9 +168,9 @@ def _invoke(
     result = Value(written(response)) if command.key else None
     if (problem := _unfit(before, after, result, limits)) is not None:
         return Failed("refused", f"{command.invocation.operation}: {problem}", definite=True)
-    if not builder.has_room_for(command.key, (), result):
+    if not builder.has_room_for(place, command.key, result=result):
         return TOO_MANY_KEYS
-    builder.note_changed(command.key, digest=_asked(command), result=result)
+    builder.note_keyed(place, command.key, digest=_asked(command), result=result)
     builder.horizon, builder.value = stamp, None if after is None else Value(after)
     if after != before:
         events.append(_event(command.invocation, response))

@@ -195,6 +195,10 @@ class Machine(Protocol):
     def epoch(self) -> int:
         """Which configuration it goes by."""
 
+    @property
+    def holder(self) -> str:
+        """Whose front end it is."""
+
     def choice_of(self, name: str) -> QuorumChoice:
         """The object's quorum choice."""
 

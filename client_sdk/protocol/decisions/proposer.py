@@ -5,12 +5,12 @@ refuses it: while it does, entries at or below what a quorum has fenced may be t
 which the next collect rides.
 """
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Hashable, Sequence
 from typing import Any, Final, Literal, Protocol, get_args
 
 from msgspec import UNSET
 
-from ....adts.log import Entry
+from ....adts.log import Decision, Entry
 from ....adts.specification import Kind
 from ....adts.types.catalogue import adt_of, is_log, is_overwritten
 from ....adts.types.queue import view
@@ -18,11 +18,12 @@ from ....api_specs.commands import AcquireCommand, DequeueCommand, PeekCommand
 from ....api_specs.messages import Accept, Accepted, Collect, Collected, Commit, Purpose
 from ....quorums.choices.choice import QuorumChoice
 from ....quorums.systems.tally import Quorum
-from ....timestamps.ballot import NO_BALLOT, Ballot
+from ....timestamps.ballot import NO_BALLOT, Ballot, term_of
 from ....timestamps.clock import Now
-from ....timestamps.timestamp import INFINITY, ZERO, Timestamp
+from ....timestamps.timestamp import INFINITY, ZERO, Timestamp, site
 from ..core.log_cache import LogCache
 from ..core.rounds import Event, Expired, Gathering, Reconfigured, Steps, Task
+from ..core.time_now import holder_of
 from ..core.values import Failed
 from .forwarding import ForwardingPolicy
 from .forwarding import Machine as ForwardingMachine
@@ -97,6 +98,8 @@ class Proposer:
         """An accept whose fate is not known yet, and what it grants."""
         self._batch: list[PendingCommand] = []
         """Those whom the decision at hand is for."""
+        self._callers: dict[str, Hashable] = {}
+        """Who asked this front end, which others call as well, for decisions that are remembered under keys."""
         self._losses = 0
         self._round_s = 0.0
         """How long the latest round took until its quorum had answered,"""
@@ -349,11 +352,29 @@ class Proposer:
             recent_max=self._machine.limits.recent_decisions_max,
             aged=tuple(self._cache.aged.values()),
             terms_before=self._machine.oldest_remembered(),
+            callers=[self._caller(asked) for asked in self._batch],
+            asker_of=self._asker_of,
             earliest_us=self._machine.earliest_us(),
             latest_us=self._machine.latest_us(),
             leases_bytes_max=self._machine.limits.leases_bytes_max,
             limits=self._machine.limits,
         )
+
+    def _caller(self, asked: PendingCommand) -> Hashable:
+        """Who asks: of those who call this front end, one of them; else whose front end it is."""
+        return self._machine.holder if asked.task.turn is None else asked.task.turn
+
+    def _asker_of(self, decision: Decision) -> Hashable:
+        """Who asked for it, as far as that is known here: else whose front end decided it."""
+        known = self._callers.get(decision.id)
+        return holder_of(site(term_of(decision.ballot))) if known is None else known
+
+    def _note_callers(self, granted: list[tuple[PendingCommand, Any]]) -> None:
+        """A decision is about to be proposed: remember who asks, as long as the summary does what was decided."""
+        asking = {getattr(each.command, "key", ""): each.task.turn for each, _ in granted}
+        if any(key and caller is not None for key, caller in asking.items()):
+            kept = {known.id: self._callers.get(known.id) for known in self._cache.summary.recent}
+            self._callers = asking | kept
 
     def _is_fit(self, now: Now) -> bool:
         """Whether an accept may be sent under the term without another look. After a long rest others may have decided under so many terms that no
@@ -421,6 +442,7 @@ class Proposer:
             asked.is_proposed, asked.would_be = True, result
         if sum(isinstance(each, Entry) for each in plan.events) > 1:
             self._machine.count("several taken in one decision")
+        self._note_callers(granted)
         self._proposed = (self._current.ballot(self._current.step + 1), granted)
         # For all who ask, not only those granted now: else an owner whose first batch was one stays at one each.
         self._windows.note_aside(is_all=not granted)

@@ -3,7 +3,8 @@
 Owns the rules by which a summary stays bounded. Must not know what commands want (`quorate.client_sdk.protocol.decisions.transitions`).
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Final
 
 from msgspec.structs import replace
@@ -16,13 +17,13 @@ from ....api_specs.limits import (
     AMBIGUOUS_BYTES_MAX,
     DEFAULTS,
     ENTRY_BYTES,
-    KEYED_ENTRIES_MAX,
     Limits,
 )
 from ....api_specs.messages import Aged
 from ....api_specs.values import payload_bytes, text_bytes
 from ....timestamps.ballot import Ballot, step_of, term_of
 from ....timestamps.timestamp import Timestamp
+from .idempotency import Memory
 from .lease_table import Context as LeasingContext
 from .lease_table import Ledger, aged_parts
 
@@ -45,6 +46,10 @@ class Context(LeasingContext, frozen=True):
     none may go, a new key is refused."""
     terms_before: Timestamp
     """Terms older than this need not be remembered."""
+    callers: Sequence[Hashable]
+    """Who asks for each command."""
+    asker_of: Callable[[Decision], Hashable]
+    """Who asked for a decision that is remembered."""
     limits: Limits = DEFAULTS
 
 
@@ -121,15 +126,19 @@ class SummaryBuilder:
         known = (*self.recent, *self.before.recent)
         return next((decision for decision in known if key and decision.id == key), None)
 
-    def has_room_for(self, key: str, entries: Sequence[Entry], result: Value | None = None) -> bool:
-        """Whether a decision under the key can be remembered with what it names; without a key it need not be."""
-        if not key:
-            return True
-        named = [entry for known in self.recent for entry in known.taken]
-        size = payload_bytes(named) + sum(text_bytes(known.result or "") for known in self.recent)
-        if size and size + payload_bytes(entries) + text_bytes(result or "") > self.context.take_bytes_max:
-            return False
-        return len(self.recent) < self.context.recent_max and len(named) + len(entries) <= KEYED_ENTRIES_MAX
+    def has_room_for(
+        self, place: int, key: str, entries: Sequence[Entry] = (), result: Value | None = None
+    ) -> bool:
+        """Whether what the command at this place decides under the key can be remembered, with what it names; without a key it need not be."""
+        return not key or self._memory.has_room(self.context.callers[place], entries, result)
+
+    @cached_property
+    def _memory(self) -> Memory:
+        """Of the decisions under keys."""
+        memory = Memory(self.context.recent_max, self.context.take_bytes_max)
+        for known in self.recent:
+            memory.add(self.context.asker_of(known), known)
+        return memory
 
     def has_room_to_keep_whole(self, entries: Sequence[Entry]) -> bool:
         """Whether the payloads of these may be remembered."""
@@ -141,12 +150,23 @@ class SummaryBuilder:
         is_light = payload_bytes(adopted) <= self.context.take_bytes_max
         return len(adopted) == 1 or (is_light and len(adopted) < ADOPTED_MAX)
 
-    def note_changed(
-        self, key: str = "", taken: tuple[Entry, ...] = (), digest: str = "", result: Value | None = None
+    def note_keyed(
+        self,
+        place: int,
+        key: str,
+        taken: tuple[Entry, ...] = (),
+        digest: str = "",
+        result: Value | None = None,
     ) -> None:
-        """This ballot changes the state; with a key, a repeat will find its answer here."""
+        """The command at this place changes the state; with a key, a repeat will find its answer here."""
         if key:
-            self.recent.append(Decision(key, self.context.ballot, taken, digest, result))
+            decision = Decision(key, self.context.ballot, taken, digest, result)
+            self._memory.add(self.context.callers[place], decision)
+            self.recent.append(decision)
+        self.note_changed()
+
+    def note_changed(self) -> None:
+        """This ballot changes the state."""
         term = term_of(self.context.ballot)
         self._terms = [*(known for known in self._terms if term_of(known) != term), self.context.ballot]
 
@@ -165,7 +185,7 @@ class SummaryBuilder:
             leases=self.ledger.leases,
             dead=self.ledger.dead,
         )
-        is_noted = any(known not in self.before.recent for known in self.recent)
+        is_noted = self.recent[-1:] not in ([], [*self.before.recent[-1:]])
         if after == self.before and not is_noted:
             return self.before
         old = self.context.terms_before

@@ -208,11 +208,11 @@ def _take(
     heads = _within(waiting[: command.items_max], builder)
     entries = tuple(found.entry for found in heads)
     memo = _memo(builder, heads) if command.key else ()
-    if not builder.has_room_for(command.key, memo):
+    if not builder.has_room_for(place, command.key, memo):
         results[place] = TOO_MANY_KEYS
         return
     del waiting[: len(heads)]
-    builder.note_changed(command.key, memo)
+    builder.note_keyed(place, command.key, memo)
     for found in heads:
         builder.pass_over(found)
         events.append(found.entry)
@@ -329,7 +329,7 @@ def plan_cell(
     for place, command in enumerate(commands):
         match command:
             case CompareAndSetCommand():
-                results[place], value, swapped = _swap(builder, command, value, events)
+                results[place], value, swapped = _swap(builder, command, place, value, events)
                 is_changed = is_changed or swapped
             case ConfirmCommand() | FoldCommand():
                 results[place] = value
@@ -349,18 +349,22 @@ def _note_recovered(builder: SummaryBuilder, commands: Sequence[Command]) -> Non
 
 
 def _swap(
-    builder: SummaryBuilder, command: CompareAndSetCommand, value: Value | None, events: list[str | Entry]
+    builder: SummaryBuilder,
+    command: CompareAndSetCommand,
+    place: int,
+    value: Value | None,
+    events: list[str | Entry],
 ) -> tuple[bool | Failed, Value | None, bool]:
     """Result, the value afterwards, and whether this very decision changed it."""
     if (earlier := builder.keyed(command.key)) is not None:
         return (True if earlier.digest == _digest(command) else KEY_REUSED), value, False
     matches = value is None if command.only_absent else is_equal(value or NULL, command.old or NULL)
-    if matches and not builder.has_room_for(command.key, ()):
+    if matches and not builder.has_room_for(place, command.key):
         return TOO_MANY_KEYS, value, False
     events.append(f"Cas({command.old},{command.new});{'Ok' if matches else 'Fail'}()")
     if not matches:
         return False, value, False
-    builder.note_changed(command.key, digest=_digest(command) if command.key else "")
+    builder.note_keyed(place, command.key, digest=_digest(command) if command.key else "")
     return True, command.new, True
 
 

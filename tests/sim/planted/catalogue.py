@@ -401,6 +401,9 @@ PLANTS: Final = (
     # Decisions.
     Plant("ambiguous-forgotten-at-once", proposers.forget_ambiguous_at_once, HISTORY, 240, FIVE),
     Plant("one-key-remembered", proposers.remember_one_key, HISTORY, 40, KEYED_QUEUE),
+    Plant(
+        "keys-without-shares", proposers.remember_keys_without_shares, ("shares of keys",), 40, KEYED_QUEUE
+    ),
     Plant("no-terms-remembered", proposers.remember_no_turns, HISTORY, 40, ROUGH_QUEUE),
     by_hand(
         "old-terms-forgotten",

@@ -47,6 +47,7 @@ CHECKS: Final = {
     "ended by a decision": "what a decision had ended",
     "nothing below the horizon": "was installed below the horizon",
     "bounded": "more objects than it may",
+    "shares of keys": "more keys of a front end than are left",
     "kept in a crash": "forgotten in a crash",
     "given": ": nobody gave ",
     "all see the same": "once all is quiet ",

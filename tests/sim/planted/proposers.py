@@ -1,11 +1,11 @@
 """Mistakes of decisions: ballots, steps, fences, ambiguous entries, Empty, and what is known to be decided."""
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Hashable, Sequence
 from typing import Any
 
 from msgspec.structs import replace
 
-from quorate.adts.log import Seen, Summary
+from quorate.adts.log import Entry, Seen, Summary, Value
 from quorate.adts.types import queue
 from quorate.api_specs.commands import DequeueCommand, PeekCommand
 from quorate.api_specs.messages import Aged
@@ -13,6 +13,7 @@ from quorate.client_sdk.protocol.core.log_cache import LogCache
 from quorate.client_sdk.protocol.core.rounds import Event, Task
 from quorate.client_sdk.protocol.decisions import summary_builder as builder
 from quorate.client_sdk.protocol.decisions import transitions
+from quorate.client_sdk.protocol.decisions.idempotency import Memory
 from quorate.client_sdk.protocol.decisions.proposer import Proposer
 from quorate.client_sdk.protocol.decisions.summary_builder import Context, SummaryBuilder
 from quorate.client_sdk.protocol.decisions.term import Term, TermLost
@@ -55,6 +56,15 @@ def remember_one_key() -> Planting:
         return right(self, keep)
 
     return patched(SummaryBuilder, finish=finish, has_room_for=lambda *_: True)
+
+
+def remember_keys_without_shares() -> Planting:
+    """Who comes first may have all keys remembered that an object remembers."""
+
+    def has_room(self: Memory, caller: Hashable, entries: Sequence[Entry], result: Value | None) -> bool:
+        return all(room.may_take(None, size) for room, size in self._takes(entries, result))
+
+    return patched(Memory, has_room=has_room)
 
 
 def remember_no_turns() -> Planting:

@@ -17,7 +17,7 @@ FIXED = {
     ),
     "KEYED_ENTRIES_MAX": (
         limits.KEYED_ENTRIES_MAX,
-        "Entries that the keyed dequeues of an object name together while they are remembered; more keys are refused.",
+        "Entries that the keyed dequeues of an object name together while they are remembered, one caller's as many as are left for others; more keys are refused.",
     ),
     "RESERVATIONS_MAX": (
         limits.RESERVATIONS_MAX,

@@ -17,24 +17,26 @@ FEW = 2
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InProcessCluster]:
-    with in_process(tmp_path_factory.mktemp("limits-met"), Limits(recent_decisions_max=FEW)) as made:
+    with in_process(tmp_path_factory.mktemp("limits-met"), Limits(recent_decisions_max=FEW + 1)) as made:
         yield made
 
 
 class Caller:
-    """One who calls r1 by plain HTTP."""
+    """One who calls r1 by plain HTTP, from an address of his own."""
 
-    def __init__(self, cluster: InProcessCluster) -> None:
+    def __init__(self, cluster: InProcessCluster, address: str) -> None:
         self._base = f"{cluster.document.urls['r1']}/v1"
+        self._transport = httpx.HTTPTransport(local_address=address)
 
     def post(self, path: str, body: Any, key: str = "") -> httpx.Response:
         headers = {"Idempotency-Key": key} if key else {}
-        return httpx.post(f"{self._base}/{path}", json=body, headers=headers, timeout=60)
+        with httpx.Client(transport=self._transport, timeout=60) as client:
+            return client.post(f"{self._base}/{path}", json=body, headers=headers)
 
 
 @pytest.fixture
 def caller(cluster: InProcessCluster) -> Caller:
-    return Caller(cluster)
+    return Caller(cluster, "127.0.0.1")
 
 
 def tells(refused: httpx.Response, limit: str) -> bool:
@@ -59,19 +61,31 @@ def test_a_replica_that_remembers_no_more_keys(
 
 
 def test_an_object_that_remembers_no_more_keyed_decisions(cluster: InProcessCluster, caller: Caller) -> None:
+    """And of one caller no more than are left for others."""
     path = "registers/swapped/compare-and-set"
     for number in range(FEW):
         swapped = caller.post(path, {"old": number or None, "new": number + 1}, f"k{number}")
         assert swapped.json()["swapped"]
     assert tells(caller.post(path, {"old": FEW, "new": 0}, "one-more"), "too-many-keys")
     register = cluster.front_end().client.register("swapped")
+    assert cluster.run(register.compare_and_set(FEW, 9, idempotency_key="other")), "another has what is left"
     with pytest.raises(LimitReached) as reached:
-        cluster.run(register.compare_and_set(FEW, 0, idempotency_key="one-more"))
+        cluster.run(register.compare_and_set(9, 0, idempotency_key="one-more"))
     assert reached.value.limit == "too-many-keys"
-    assert cluster.run(register.read()) == FEW
+    assert cluster.run(register.read()) == 9
     assert caller.post(path, {"old": None, "new": 1}, "k0").json()["swapped"], (
         "what is remembered is answered"
     )
+
+
+def test_callers_of_one_replica_have_shares_of_their_own(cluster: InProcessCluster, caller: Caller) -> None:
+    caller.post("queues/shared/items", {"items": [1, 2, 3, 4]})
+    for place in range(FEW):
+        assert caller.post("queues/shared/dequeue", {}, f"k{place}").json()["items"]
+    assert tells(caller.post("queues/shared/dequeue", {}, "one-more"), "too-many-keys")
+    other = Caller(cluster, "127.0.0.2")
+    assert other.post("queues/shared/dequeue", {}, "other").json()["items"] == [3]
+    assert tells(other.post("queues/shared/dequeue", {}, "one-more"), "too-many-keys")
 
 
 def test_a_queue_that_hands_out_no_more(

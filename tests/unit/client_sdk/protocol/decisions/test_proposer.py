@@ -7,9 +7,10 @@ import pytest
 from msgspec.structs import replace
 
 from quorate.adts.collector import collector_off
-from quorate.adts.log import NOTHING, Entry, Summary, Value
+from quorate.adts.log import NOTHING, Decision, Entry, Summary, Value
 from quorate.api_specs.cluster import ClockSettings
 from quorate.api_specs.commands import AcquireCommand, CompareAndSetCommand, DequeueCommand, PeekCommand
+from quorate.api_specs.limits import DEFAULTS, Limits
 from quorate.api_specs.messages import Accept, Accepted, Collect, Collected, Refused, Row, Status
 from quorate.client_sdk.protocol.core.values import Unanswered
 from quorate.client_sdk.protocol.decisions.pending import PendingCommand
@@ -21,12 +22,13 @@ from quorate.client_sdk.protocol.decisions.proposer import (
 )
 from quorate.client_sdk.protocol.decisions.summary_builder import TERMS_MAX
 from quorate.client_sdk.protocol.decisions.transitions import Command, ConfirmCommand
-from quorate.timestamps.ballot import NO_BALLOT, step_of, term_of
-from quorate.timestamps.timestamp import ZERO, Timestamp
+from quorate.timestamps.ballot import NO_BALLOT, make_ballot, step_of, term_of
+from quorate.timestamps.timestamp import ZERO, Timestamp, make
 from tests.unit.client_sdk.protocol.stage import (
     DEADLINE_S,
     EXACT,
     REPLICAS,
+    START_US,
     Stage,
     at,
     ballot,
@@ -43,8 +45,8 @@ REFUSED = Accepted(Status(promised=at(60_000_000, "o")), refused=True)
 class Deciding(Stage):
     """One proposer, whose runner goes on until nobody asks any more."""
 
-    def __init__(self, name: str = QUEUE, clock: ClockSettings = EXACT) -> None:
-        super().__init__(clock=clock)
+    def __init__(self, name: str = QUEUE, clock: ClockSettings = EXACT, limits: Limits = DEFAULTS) -> None:
+        super().__init__(clock=clock, limits=limits)
         self.name = name
         self.cache = self.cache_of(name)
         self.proposer = Proposer(self.cache, self)
@@ -113,6 +115,55 @@ def test_a_first_decision_takes_a_term_fences_what_it_takes_and_is_accepted_by_a
         "r2": None,
         "r3": accept.summary,
     }
+
+
+CALLED = ("one", "two")
+"""Who may call a front end that several call. Where it is nobody's but the SDK's, there is none."""
+
+
+def asked_by(first: str | None, second: str | None) -> Any:
+    """What the second caller is told of a dequeue under a key after the first had one, where one of each is remembered."""
+    deciding = Deciding(limits=Limits(recent_decisions_max=2))
+    first_asked, second_asked = (
+        PendingCommand(DequeueCommand(1, f"Deq {place}"), deciding.caller(2 + place)) for place in range(2)
+    )
+    first_asked.task.turn, second_asked.task.turn = first, second
+    deciding.proposer.asked.append(first_asked)
+    deciding.play(deciding.proposer.run(deciding.task))
+    deciding.answer_all(front(ONE, TWO, fence=ONE.t), "r1", "r2")
+    decided = deciding.accept_at("r1").ballot
+    deciding.accept("r1", "r2", then=Collected(Status(fence=TWO.t), summary=None, since=2))
+    deciding.proposer.asked.append(second_asked)
+    deciding.play(deciding.proposer.run(deciding.task))
+    if isinstance(deciding.open_to("r1"), Collect):  # Who is refused is so by a fresh look.
+        deciding.answer_all(
+            shown(*complete(TWO), fence=TWO.t, decided=decided, horizon=ONE.t, summary=None), "r1", "r2"
+        )
+    deciding.accept("r1", "r2")
+    assert deciding.results[0] == (ONE,)
+    return deciding.results[1]
+
+
+@pytest.mark.parametrize("caller", [*CALLED, None])
+def test_who_asks_has_no_more_keys_remembered_than_a_share(caller: str | None) -> None:
+    assert asked_by(caller, caller) == ("too-many-keys", True)
+    for other in {*CALLED, None} - {caller}:
+        assert asked_by(caller, other) == (TWO,)
+
+
+def test_what_another_front_end_decided_counts_for_whose_front_end_that_is() -> None:
+    def told(site: str) -> Any:
+        newest = make_ballot(make(START_US - 40, 0, site), 1)
+        held = Summary(at(-50), recent=(Decision("Deq other", newest),), terms=(newest,))
+        deciding = Deciding(limits=Limits(recent_decisions_max=2))
+        deciding.begin(DequeueCommand(1, "Deq mine"))
+        shows = shown(*complete(ONE), fence=ONE.t, decided=newest, horizon=held.horizon, summary=held)
+        deciding.answer_all(shows, "r1", "r2")
+        deciding.accept("r1", "r2")
+        return deciding.results
+
+    assert told("other") == [(ONE,)]
+    assert told("s") == [("too-many-keys", True)], "the same token's: sites begin with its tag"
 
 
 def steady() -> Deciding:

@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from quorate.adts.log import NOTHING, Entry, Seen, Value
+from quorate.adts.log import NOTHING, Decision, Entry, Seen, Value
 from quorate.client_sdk.protocol.decisions.summary_builder import SummaryBuilder, is_included
 from quorate.timestamps.ballot import make_ballot
 from quorate.timestamps.timestamp import make
@@ -26,12 +26,24 @@ def test_word_is_left_only_of_an_entry_that_is_not_known_to_be_complete() -> Non
 
 def test_a_key_has_room_until_as_many_are_remembered_as_may_be() -> None:
     builder = SummaryBuilder(NOTHING, replace(CONTEXT, recent_max=1))
-    assert builder.has_room_for("k", ())
-    builder.note_changed("k")
-    assert not builder.has_room_for("other", ())
-    assert builder.has_room_for("", ())
+    assert builder.has_room_for(0, "k")
+    builder.note_keyed(0, "k")
+    assert not builder.has_room_for(1, "other")
+    assert builder.has_room_for(1, "")
     assert builder.keyed("k") is not None
     assert builder.keyed("other") is None
+
+
+def test_keys_of_one_batch_and_of_before_count_for_who_asked() -> None:
+    context = replace(CONTEXT, recent_max=4, callers="aabb", asker_of=lambda decision: decision.id[0])
+    before = replace(NOTHING, recent=(Decision("a", CONTEXT.ballot),))
+    builder = SummaryBuilder(before, context)
+    rooms = []
+    for place in range(4):
+        rooms.append(builder.has_room_for(place, "k"))
+        if rooms[-1]:
+            builder.note_keyed(place, "k")
+    assert rooms == [True, False, True, False], "one of before and a new one; and one of what is left then"
 
 
 def test_a_decision_is_included_in_what_the_same_turn_decided_later() -> None:
