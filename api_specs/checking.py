@@ -6,6 +6,7 @@ timestamp that does not sort or a value that is no JSON. Must not know any repli
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from msgspec import UNSET
@@ -90,10 +91,13 @@ class Checked(NamedTuple):
 
 
 def check_batch(
-    batch: Batch, limits: Limits, check_calls: Callable[[Append], object] | None = None
+    batch: Batch,
+    limits: Limits,
+    check_calls: Callable[[Append], object] | None = None,
+    refused: Mapping[int, Refused] = MappingProxyType({}),
 ) -> Checked:
-    """Which requests of `batch` are in form and in bounds: one that is not keeps out no other, for a front end sends those of
-    many callers together. `check_calls` raises ValueError where the code of an object's type says that entries are no calls of it.
+    """Which requests of `batch` are in form and in bounds, besides those that are `refused`: one that is not keeps out no other, for a front end sends
+    those of many callers together. `check_calls` raises ValueError where the code of an object's type says that entries are no calls of it.
     Raises BadBatch when no request is sound, or the batch itself is not."""
     if len(batch.requests) > limits.requests_max:
         raise BadBatch(
@@ -101,8 +105,10 @@ def check_batch(
         )
     if batch.trace:
         _check_trace(batch)
-    refused: dict[int, Refused] = {}
+    refused = dict(refused)
     for place, request in enumerate(batch.requests):
+        if place in refused:
+            continue
         try:
             _check_request(request, limits)
             if check_calls is not None and isinstance(request, Append):
@@ -113,7 +119,7 @@ def check_batch(
         return Checked(batch, refused)
     sound = [place for place in range(len(batch.requests)) if place not in refused]
     if not sound:
-        raise BadBatch(refused[0].detail)
+        raise BadBatch(next(iter(refused.values())).detail)
     trace = tuple(batch.trace[place] for place in sound if batch.trace)
     return Checked(Batch(batch.cluster, tuple(batch.requests[place] for place in sound), trace), refused)
 

@@ -347,13 +347,14 @@ class ClusterDocument(Struct, frozen=True, forbid_unknown_fields=True, dict=True
             return None
         return found if found.replica in self.votes and self._rule(found.queue).has_outboxes else None
 
-    def rule_of(self, object_name: str) -> ChoiceRule:
-        """The first rule that matches the object (a dictionary's key: its dictionary; an outbox: its queue); the default without a match, and for the
-        cluster's own register, by which it changes."""
-        if object_name == CONFIGURATION:
-            return ChoiceRule("*")
+    def matched_by(self, object_name: str) -> str:
+        """What patterns of objects are matched with: of a dictionary's key its dictionary, of an outbox its queue, else the object itself."""
         outbox = self.outbox(object_name)
-        return self._rule(object_name if outbox is None else outbox.queue)
+        return outbox.queue if outbox is not None else "/".join(object_name.split("/")[:2])
+
+    def rule_of(self, object_name: str) -> ChoiceRule:
+        """The first rule that matches the object; the default without a match, and for the cluster's own register, by which it changes."""
+        return ChoiceRule("*") if object_name == CONFIGURATION else self._rule(self.matched_by(object_name))
 
     def judged_as(self, object_name: str) -> str:
         """The data type that holds of calls on an object: its own, but for a queue with outboxes."""
@@ -361,12 +362,8 @@ class ClusterDocument(Struct, frozen=True, forbid_unknown_fields=True, dict=True
             return adt_of(object_name)
         return Semiqueue.name if rule.has_exact_empty else EventualQueue.name
 
-    def _rule(self, object_name: str) -> ChoiceRule:
-        dictionary_or_object = "/".join(object_name.split("/")[:2])
-        return next(
-            (rule for rule in self.choices if fnmatchcase(dictionary_or_object, rule.objects)),
-            ChoiceRule("*"),
-        )
+    def _rule(self, matched: str) -> ChoiceRule:
+        return next((rule for rule in self.choices if fnmatchcase(matched, rule.objects)), ChoiceRule("*"))
 
     def choice_of(self, object_name: str) -> QuorumChoice:
         """The quorum choice of an object; majorities where no rule matches. BadChoice where the cluster has no such type."""

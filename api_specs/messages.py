@@ -362,6 +362,7 @@ class Refused(Struct, frozen=True, gc=False, tag="refused", omit_defaults=True):
         "log-full",
         "too-many-objects",
         "disk-full",
+        "forbidden",
     ]
     detail: str
     clock_offset_us: int = 0

@@ -4,13 +4,14 @@ import os
 import secrets
 import string
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from ...api_specs.tokens import SECRET_BYTES, TAG_CHARS, digest_of, is_scope, make_token
-from ...replica.access.credentials import BadTokens, parse_tokens
+from ...replica.access.credentials import BadTokens, Credential, parse_tokens
 from ..failure import Failure, Usage
 from ..files import read_text
 from ..groups import Group
@@ -30,6 +31,12 @@ def new(
         list[str], typer.Option("--scope", metavar="SCOPE", help="read, write, admin or replica; repeat it.")
     ],
     name: Annotated[str, typer.Option("--name", help="Whom it is for; shown in logs.")] = "",
+    objects: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--objects", metavar="PATTERN", help="For these objects alone, as 'queue/shop.*'; repeat it."
+        ),
+    ] = None,
     add: Annotated[
         Path | None, typer.Option("--add", metavar="FILE", help="Add the line to this list; made if need be.")
     ] = None,
@@ -47,11 +54,18 @@ def new(
     tag = "".join(secrets.choice(alphabet) for _ in range(TAG_CHARS))
     token = make_token(tag, secrets.token_urlsafe(SECRET_BYTES))
     line = f"tag={tag} scopes={','.join(dict.fromkeys(scope))} sha256={digest_of(token.encode()).hex()}"
-    if any(sign.isspace() for sign in name):
-        raise Usage(f"--name {name!r}: write it as one word, without blanks, as --name night-shift.")
+    for option, word, example in (
+        ("--name", name, "night-shift"),
+        *(("--objects", each, "'queue/shop.*'") for each in objects or ()),
+    ):
+        if any(sign.isspace() for sign in word):
+            raise Usage(f"{option} {word!r}: write it as one word, without blanks, as {option} {example}.")
     if name:
         line += f" name={name}"
     check_list(line, "--name")
+    if objects:
+        line += f" objects={','.join(objects)}"
+        check_list(line, "--objects")
     if out is not None:
         _write_secret(out, token)
     if add is not None:
@@ -69,21 +83,29 @@ def show(
 ) -> None:
     """Check a list of tokens, and show who may do what."""
     found = check_list(read_text(file, str(file), "utf-8-sig"), str(file))
-    rows = [{"tag": tag, "name": name, "scopes": scopes, "rate": rate} for tag, name, scopes, rate in found]
+    rows = [
+        {
+            "tag": each.tag,
+            "name": each.name,
+            "scopes": sorted(each.scopes),
+            "rate": each.rate_max,
+            "objects": list(each.objects),
+        }
+        for each in found
+    ]
     lines = [
-        f"{tag or '-':8} {name or '-':20} {','.join(scopes):30} {rate:g}/s"
-        for tag, name, scopes, rate in found
+        f"{each.tag or '-':8} {each.name or '-':20} {','.join(sorted(each.scopes)):30} {each.rate_max:g}/s  {', '.join(each.objects) or 'all objects'}"
+        for each in found
     ]
     answer(as_json, {"tokens": rows}, "\n".join(lines))
 
 
-def check_list(text: str, source: str) -> list[tuple[str, str, list[str], float]]:
-    """Tag, name, scopes with all that they imply, and rate of each token; Usage for a list that a replica would refuse."""
+def check_list(text: str, source: str) -> Sequence[Credential]:
+    """The tokens that it lists; Usage for a list that a replica would refuse."""
     try:
-        found = parse_tokens(text, source).credentials
+        return parse_tokens(text, source).credentials
     except BadTokens as error:
         raise Usage(f"{error}.") from None
-    return [(each.tag, each.name, sorted(each.scopes), each.rate_max) for each in found]
 
 
 def _write_secret(file: Path, token: str) -> None:

@@ -8,6 +8,7 @@ import re
 from typing import Final
 
 from ...adts.types.catalogue import CONFIGURATION
+from ...api_specs.cluster import ClusterDocument
 from ...api_specs.commands import AcquireCommand
 from ...api_specs.messages import (
     Accept,
@@ -17,6 +18,7 @@ from ...api_specs.messages import (
     Collect,
     Commit,
     ForwardedRequest,
+    Refused,
     Request,
     Reserve,
     Scan,
@@ -42,6 +44,10 @@ _BY_PATH: Final[dict[str, ScopeName]] = {
 }
 _CONFIGURING: Final = "scope admin is needed to change the configuration of the cluster"
 ADMIN_PREFIX: Final = "/v1/admin/"
+_TYPES: Final = {"queues": "queue", "registers": "register", "dictionaries": "dictionary"}
+_OF_OBJECT: Final = re.compile(rf"/v1/(?:({'|'.join(_TYPES)})|objects/([^/]+))/([^/]+)(?:/.*)?")
+_OF_CLUSTER: Final = frozenset({"/v1/cluster", "/v1/status", "/replica/v1/batch", "/replica/v1/forward"})
+"""What a token for some objects may ask besides these; whose objects are in a message is looked at when it has been decoded."""
 _READING: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
@@ -52,6 +58,44 @@ def scope_needed(method: str, path: str) -> ScopeName:
     if path.startswith(ADMIN_PREFIX):
         return "admin"
     return "read" if method in _READING else "write"
+
+
+def path_problem(path: str, caller: Credential) -> str | None:
+    """Why `caller`, whose token is for some objects, must not ask there; None when it may."""
+    if not caller.objects or path in _OF_CLUSTER:
+        return None
+    if (place := _OF_OBJECT.fullmatch(path)) is None:
+        return f"this shows more than the objects that the token is for ({_listed(caller)})"
+    name = f"{_TYPES.get(place[1]) or place[2]}/{place[3]}"
+    return None if caller.may_use(name) else _not_for(name, caller)
+
+
+def foreign_requests(batch: Batch, caller: Credential, document: ClusterDocument) -> dict[int, Refused]:
+    """The requests of a batch, by place, that are about objects which the caller's token is not for."""
+    if not caller.objects:
+        return {}
+    problems = ((place, _object_problem(each, caller, document)) for place, each in enumerate(batch.requests))
+    return {place: Refused("forbidden", problem) for place, problem in problems if problem is not None}
+
+
+def _object_problem(request: Request, caller: Credential, document: ClusterDocument) -> str | None:
+    if isinstance(request, Changes):
+        return "scope replica is needed to ask for the changes of all objects"
+    if not isinstance(request, Scan):
+        name = document.matched_by(request.object)
+        return None if caller.may_use(name) else _not_for(name, caller)
+    if request.prefix.count("/") > 1:
+        name = document.matched_by(request.prefix)
+        return None if caller.may_use(name) else _not_for(name, caller)
+    return None if caller.may_list(request.prefix) else _not_for(f"{request.prefix}*", caller)
+
+
+def _not_for(name: str, caller: Credential) -> str:
+    return f"the token is for {_listed(caller)}, and not for {name}"
+
+
+def _listed(caller: Credential) -> str:
+    return ", ".join(caller.objects)
 
 
 def is_public(method: str, path: str) -> bool:
@@ -81,8 +125,12 @@ def batch_problem(batch: Batch, caller: Credential, known: TokenList) -> str | N
     return None
 
 
-def forwarding_problem(request: ForwardedRequest, caller: Credential, known: TokenList) -> str | None:
+def forwarding_problem(
+    request: ForwardedRequest, caller: Credential, known: TokenList, document: ClusterDocument
+) -> str | None:
     """Why `caller` must not send this forwarded request; None when it may."""
+    if not caller.may_use(name := document.matched_by(request.object)):
+        return _not_for(name, caller)
     if request.object == CONFIGURATION and not caller.scopes & {"admin", "replica"}:
         return _CONFIGURING
     holders = [command.holder for command in request.commands if isinstance(command, AcquireCommand)]

@@ -8,6 +8,7 @@ import hmac
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import Final
 
@@ -16,9 +17,13 @@ from ...api_specs.tokens import IMPLIED, SCOPES, TOKEN_CHARS_MAX, ScopeName, dig
 from .rate import Bucket
 
 NAME_CHARS_MAX: Final = 64
+OBJECTS_MAX: Final = 16
+"""Patterns that one token names."""
 _DIGEST: Final = re.compile(r"[0-9a-f]{64}")
 _NAME: Final = re.compile(r"[A-Za-z0-9._@-]{1,64}")
-_WORDS: Final = ("tag", "scopes", "sha256", "name", "rate")
+_PATTERN: Final = re.compile(r"[a-z*?\[][a-z0-9_*?\[\]!-]*/[A-Za-z0-9._~@=:+*?\[\]!-]{1,200}")
+_MARK: Final = re.compile(r"[*?\[]")
+_WORDS: Final = ("tag", "scopes", "sha256", "name", "rate", "objects")
 _SCHEME: Final = b"bearer"
 
 
@@ -28,14 +33,15 @@ class BadTokens(ValueError):
 
 @dataclass(frozen=True, repr=False)
 class Credential:
-    """One accepted token: what it lets its holder do, and how often. `tag` is empty for a token of another form. Two are equal
-    that accept the same token for the same."""
+    """One accepted token: what it lets its holder do, with which objects, and how often. `tag` is empty for a token of another form; `objects` are
+    patterns, none for all objects. Two are equal that accept the same token for the same."""
 
     tag: str
     scopes: frozenset[ScopeName]
     digest: bytes
     name: str
     rate_max: float
+    objects: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return f"Credential({self.shown})"
@@ -44,6 +50,15 @@ class Credential:
     def bucket(self) -> Bucket:
         """How often its holder may ask now."""
         return Bucket(self.rate_max)
+
+    def may_use(self, dictionary_or_object: str) -> bool:
+        """Whether it is for that object."""
+        return not self.objects or any(fnmatchcase(dictionary_or_object, each) for each in self.objects)
+
+    def may_list(self, prefix: str) -> bool:
+        """Whether it is for all objects whose names begin so, as a pattern says that ends with its only `*`."""
+        plain = (each[:-1] for each in self.objects if each.endswith("*") and _MARK.search(each[:-1]) is None)
+        return not self.objects or prefix.startswith(tuple(plain))
 
     @property
     def shown(self) -> str:
@@ -98,7 +113,7 @@ class TokenList:
 
 
 def parse_tokens(text: str, source: str, kept: TokenList | None = None) -> TokenList:
-    """The list in `text`: one token on a line, as `tag=k7f2qa scopes=read,write sha256=HEX name=shop rate=100`.
+    """The list in `text`: one token on a line, as `tag=k7f2qa scopes=read,write sha256=HEX name=shop rate=100 objects=queue/shop.*`.
 
     Empty lines and those that begin with `#` say nothing. Credentials that are in `kept` unchanged go on counting their
     rate. Raises BadTokens.
@@ -151,7 +166,9 @@ def _credential(line: str, place: str) -> Credential:
     if name and not _NAME.fullmatch(name):
         raise BadTokens(f"{place}: name= must be 1 to {NAME_CHARS_MAX} of A-Z a-z 0-9 . _ @ -")
     scopes = _scopes(words.get("scopes", ""), place)
-    return Credential(tag, scopes, bytes.fromhex(words["sha256"]), name, _rate(words.get("rate"), place))
+    objects = _objects(words.get("objects"), scopes, place)
+    rate = _rate(words.get("rate"), place)
+    return Credential(tag, scopes, bytes.fromhex(words["sha256"]), name, rate, objects)
 
 
 def _scopes(text: str, place: str) -> frozenset[ScopeName]:
@@ -161,6 +178,21 @@ def _scopes(text: str, place: str) -> frozenset[ScopeName]:
             raise BadTokens(f"{place}: scopes= must name some of {', '.join(SCOPES)}, with commas between")
         found |= IMPLIED[word]
     return frozenset(found)
+
+
+def _objects(text: str | None, scopes: frozenset[ScopeName], place: str) -> tuple[str, ...]:
+    if text is None:
+        return ()
+    found = tuple(text.split(","))
+    if len(found) > OBJECTS_MAX or not all(map(_PATTERN.fullmatch, found)):
+        raise BadTokens(
+            f"{place}: objects= must name 1 to {OBJECTS_MAX} patterns with commas between, as queue/shop.*,dictionary/carts (a dictionary's keys are included)"
+        )
+    if not scopes <= IMPLIED["write"]:
+        raise BadTokens(
+            f"{place}: objects= is for tokens of scope read or write: admin and replica are for the whole cluster"
+        )
+    return found
 
 
 def _rate(text: str | None, place: str) -> float:

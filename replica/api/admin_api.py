@@ -79,6 +79,8 @@ class KnownToken(BaseModel):
     """What it allows, with all that its scopes include."""
     rate: float
     """Requests a second."""
+    objects: list[str]
+    """Patterns of the objects that it is for; none for all objects."""
 
 
 class KnownTokens(BaseModel):
@@ -86,7 +88,17 @@ class KnownTokens(BaseModel):
 
     asked: bool = Field(examples=[True])
     tokens: list[KnownToken] = Field(
-        examples=[[{"tag": "k3v9", "name": "shop", "scopes": ["read", "write"], "rate": 1000}]]
+        examples=[
+            [
+                {
+                    "tag": "k3v9",
+                    "name": "shop",
+                    "scopes": ["read", "write"],
+                    "rate": 1000,
+                    "objects": ["queue/shop.*"],
+                }
+            ]
+        ]
     )
 
 
@@ -201,7 +213,13 @@ async def _chunks(copy: Copy) -> AsyncIterator[bytes]:
 
 def _told(access: Access) -> dict[str, Any]:
     tokens = [
-        {"tag": each.tag, "name": each.name, "scopes": sorted(each.scopes), "rate": each.rate_max}
+        {
+            "tag": each.tag,
+            "name": each.name,
+            "scopes": sorted(each.scopes),
+            "rate": each.rate_max,
+            "objects": list(each.objects),
+        }
         for each in access.known.credentials
     ]
     return {"asked": not access.is_open, "tokens": tokens}

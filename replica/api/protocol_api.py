@@ -39,7 +39,7 @@ from ...api_specs.messages import (
 from ...api_specs.outboxes import check_records
 from ...api_specs.problems import problem
 from ...timestamps.timestamp import Timestamp
-from ..access.authorization import batch_problem, forwarding_problem, may_hand_on
+from ..access.authorization import batch_problem, foreign_requests, forwarding_problem, may_hand_on
 from ..access.credentials import Credential
 from ..access.token_list import Access
 from ..http import json_body
@@ -99,7 +99,10 @@ class Batches:
         self.member.configured.check(batch.cluster)
         document = self.member.document
         check = partial(self._check_entries, caller) if self._types or document.has_outboxes else None
-        found = check_batch(batch, document.limits, check)
+        foreign = foreign_requests(batch, caller, document)
+        if foreign and len(foreign) == len(batch.requests):
+            raise lacks_scope(foreign[0].detail)
+        found = check_batch(batch, document.limits, check, foreign)
         if (lacking := batch_problem(found.sound, caller, self._access.known)) is not None:
             raise lacks_scope(lacking)
         return found, _answer_type(headers.get(b"accept", b"").decode("latin-1"), media_type)
@@ -180,7 +183,8 @@ def forward_app(serving: Serving, access: Access) -> ASGIApp:
         check_protocol(headers, member)
         media_type = _media_type(headers.get(b"content-type", _JSON).decode("latin-1"))
         forwarded = await read_apart(partial(_forwarded, (await receive())["body"], media_type, member))
-        if (lacking := forwarding_problem(forwarded, scope[CALLER], access.known)) is not None:
+        within = member.document
+        if (lacking := forwarding_problem(forwarded, scope[CALLER], access.known, within)) is not None:
             raise lacks_scope(lacking)
         answer_type = _answer_type(headers.get(b"accept", b"").decode("latin-1"), media_type)
         body = _ENCODE[answer_type](await serving.serve(forwarded))

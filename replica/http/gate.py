@@ -12,7 +12,7 @@ from typing import Final
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ...api_specs.limits import BODIES_BYTES_MAX, BODY_S_MAX, CONCURRENT_MAX, OPEN_BODY_BYTES_MAX
-from ..access.authorization import OPEN_PREFIX, is_public, scope_needed
+from ..access.authorization import OPEN_PREFIX, is_public, path_problem, scope_needed
 from ..access.credentials import Credential
 from ..access.refused_callers import RefusedCallers
 from ..access.token_list import Access
@@ -214,6 +214,8 @@ class Gate:
         needed = scope_needed(method, path)
         if needed not in caller.scopes:
             raise lacks_scope(f"scope {needed} is needed for this, and the token does not have it", needed)
+        if (problem := path_problem(path, caller)) is not None:
+            raise lacks_scope(problem)
         if not caller.bucket.takes(self._now_s()):
             raise asks_too_often(caller)
         return caller

@@ -26,9 +26,10 @@ from tests.unit.cli.conftest import quorate
 WAIT_S: Final = 60.0
 
 
-def new_token(tokens: Path, *scopes: str, name: str = "") -> str:
+def new_token(tokens: Path, *scopes: str, name: str = "", objects: Sequence[str] = ()) -> str:
     """A token whose line is added to the list `tokens`, made by the command."""
     words = [word for scope in scopes for word in ("--scope", scope)]
+    words += [word for pattern in objects for word in ("--objects", pattern)]
     done = quorate("token", "new", *words, *(["--name", name] if name else []), "--add", str(tokens))
     assert done.returncode == 0, done.stderr
     found = re.search(r"^qt_\S+$", done.stdout, re.MULTILINE)

@@ -1,19 +1,32 @@
 """Replicas that let nobody in who does not belong: real processes, real certificates, odd callers on bare sockets."""
 
+import asyncio
 import signal
 import ssl
 import stat
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import httpx
 import msgspec
 import pytest
 
+from quorate.adts.log import Summary
 from quorate.api_specs.limits import LEASE_S_MAX, LEASES_MAX
-from quorate.client_sdk import ClientTls, LimitReached, RefusedByReplicas, Unavailable, connect
+from quorate.api_specs.messages import Batch, Commit
+from quorate.client_sdk import (
+    ClientTls,
+    LimitReached,
+    RefusedByReplicas,
+    Unavailable,
+    connect,
+    connect_async,
+)
 from quorate.replica.http.gate import DRAIN_BYTES_MAX
+from quorate.timestamps.ballot import make_ballot
+from quorate.timestamps.timestamp import make
 from tests.support.certificates import Authority
 from tests.system.guarded import GuardedCluster, Raw, new_token
 from tests.unit.cli.conftest import TIMEOUT_S, quorate
@@ -38,9 +51,9 @@ def writer(guarded: GuardedCluster) -> str:
     return token_in_force(guarded, "write")
 
 
-def token_in_force(cluster: GuardedCluster, *scopes: str, name: str = "") -> str:
+def token_in_force(cluster: GuardedCluster, *scopes: str, name: str = "", objects: Sequence[str] = ()) -> str:
     """A new token that all replicas know already."""
-    token = new_token(cluster.tokens, *scopes, name=name)
+    token = new_token(cluster.tokens, *scopes, name=name, objects=objects)
     for replica, url in cluster.document.urls.items():
         with cluster.client(token) as client:
             cluster.wait_for(
@@ -160,6 +173,42 @@ def test_reading_token_reads_and_does_not_write(guarded: GuardedCluster, writer:
         assert 'error="insufficient_scope", scope="write"' in refused.headers["www-authenticate"]
         announced = plain.post("/replica/v1/announcement", json={})
         assert announced.status_code == 403
+
+
+def test_token_for_some_objects_is_refused_with_others(guarded: GuardedCluster, writer: str) -> None:
+    """Also where a front end asks about both at once, and by a message of the replica protocol."""
+    team = token_in_force(guarded, "write", name="team", objects=("queue/team.*", "dictionary/carts"))
+    with connect(guarded.path, token=writer, tls=guarded.tls) as client:
+        client.queue("others").enqueue("theirs")
+        client.dictionary("carts2").put("ann", 1)
+
+    async def both() -> list[Any]:
+        async with connect_async(guarded.path, token=team, tls=guarded.tls) as client:
+            queues = [client.queue(name) for name in ("team.a", "others", "team.b")]
+            asked = [queue.enqueue("ours") for queue in queues] + [queues[1].dequeue(), queues[0].dequeue()]
+            return await asyncio.gather(*asked, return_exceptions=True)
+
+    told = asyncio.run(both())
+    assert [isinstance(each, RefusedByReplicas) for each in told] == [False, True, False, True, False]
+    assert told[4] == "ours"
+    assert "the token is for queue/team.*, dictionary/carts, and not for queue/others" in str(told[1])
+    with connect(guarded.path, token=team, tls=guarded.tls) as client:
+        client.dictionary("carts").put("ann", ["book"])
+        assert dict(client.dictionary("carts").items()) == {"ann": ["book"]}
+        for refused in (client.dictionary("carts2").items, client.queue("others").size):
+            with pytest.raises(RefusedByReplicas, match="and not for"):
+                refused()
+    ballot = make_ballot(make(1, 0, team[3:9]), 1)
+    forged = Commit("queue/others", ballot, summary=Summary(horizon=make(9, 0, "x")))
+    with guarded.client(team) as plain:
+        body = msgspec.json.encode(Batch(guarded.document.hash, (forged,)))
+        headers = {"Content-Type": "application/json"}
+        answer = plain.post(f"{guarded.url}/replica/v1/batch", content=body, headers=headers)
+        assert (answer.status_code, answer.json()["type"]) == (403, "/problems/forbidden")
+        assert plain.get(f"{guarded.url}/v1/overview").status_code == 403
+        assert plain.get(f"{guarded.url}/v1/queues/team.b").status_code == 200
+    with connect(guarded.path, token=writer, tls=guarded.tls) as client:
+        assert client.queue("others").dequeue() == "theirs"
 
 
 def test_tokens_rotate_while_replicas_run(guarded: GuardedCluster) -> None:

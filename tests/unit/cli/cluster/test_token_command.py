@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.unit.cli.conftest import quorate
 
 
@@ -32,8 +34,24 @@ def test_without_a_file_it_is_shown_once(tmp_path: Path) -> None:
     assert told["token"].startswith(f"qt_{told['tag']}_")
 
 
-def test_a_name_of_two_words_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("option", ["--name", "--objects"])
+def test_a_value_of_two_words_is_refused(option: str) -> None:
     """The second one would be read as a part of the line, such as its rate."""
-    refused = quorate("token", "new", "--scope", "read", "--name", "shop rate=9", "--json")
+    refused = quorate("token", "new", "--scope", "read", option, "queue/shop rate=9", "--json")
     assert refused.returncode == 2
-    assert "--name 'shop rate=9': write it as one word" in json.loads(refused.stdout)["error"]
+    assert f"{option} 'queue/shop rate=9': write it as one word" in json.loads(refused.stdout)["error"]
+
+
+def test_a_token_may_be_for_some_objects_alone(tmp_path: Path) -> None:
+    objects = ["queue/shop.*", "dictionary/carts"]
+    options = [word for each in objects for word in ("--objects", each)]
+    made = quorate("token", "new", "--scope", "write", *options, "--add", "list", "--json", cwd=tmp_path)
+    assert json.loads(made.stdout)["line"].endswith(" objects=queue/shop.*,dictionary/carts")
+    quorate("token", "new", "--scope", "read", "--add", "list", cwd=tmp_path)
+    told = json.loads(quorate("token", "list", "list", "--json", cwd=tmp_path).stdout)["tokens"]
+    assert [each["objects"] for each in told] == [objects, []]
+    shown = quorate("token", "list", "list", cwd=tmp_path).stdout.splitlines()
+    assert [line.partition("/s  ")[2] for line in shown] == ["queue/shop.*, dictionary/carts", "all objects"]
+    refused = quorate("token", "new", "--scope", "write", "--objects", "shop", "--add", "list", cwd=tmp_path)
+    assert refused.returncode == 2
+    assert "--objects, line 1: objects= must name" in refused.stderr

@@ -40,6 +40,7 @@ from quorate.replica.service.embedded import embedded_front_end
 from quorate.replica.service.member import Member
 from quorate.timestamps.ballot import make_ballot
 from quorate.timestamps.timestamp import Timestamp, make
+from tests.unit.replica.conftest import one_replica
 
 TOKENS = {scope: make_token(f"{scope:x<6}"[:6], scope[0] * 43) for scope in SCOPES}
 LINES = "\n".join(
@@ -47,6 +48,7 @@ LINES = "\n".join(
     for scope, token in TOKENS.items()
 )
 KNOWN = parse_tokens(LINES, "tokens")
+WHOLE = one_replica()
 DOCUMENT = msgspec.json.decode((Path(__file__).parents[4] / "api_specs/openapi.json").read_bytes())
 OPERATIONS = [
     (path, method) for path, item in DOCUMENT["paths"].items() for method in item if method != "parameters"
@@ -100,7 +102,7 @@ def test_leases_are_asked_for_in_the_name_of_who_asks() -> None:
         ask = ForwardedRequest(
             "h", stamp(scope), "queue/q", "i", (PeekCommand(), AcquireCommand(1, 1, holder=whose)), 0.5
         )
-        return forwarding_problem(ask, holder(scope), KNOWN)
+        return forwarding_problem(ask, holder(scope), KNOWN, WHOLE)
 
     assert problem("write", tag["write"]) is None
     assert tag["write"] in str(problem("write", tag["replica"]))
@@ -119,8 +121,8 @@ def test_turns_and_new_entries_bear_the_sites_of_their_sender() -> None:
     riding = Accept("queue/q", make_ballot(stamp("write"), 1), Summary(), then=then)
     assert batch_problem(Batch("h", (riding,)), holder("write"), KNOWN) is not None
     ask = ForwardedRequest("h", stamp("replica"), "queue/q")
-    assert forwarding_problem(ask, holder("write"), KNOWN) is not None
-    assert forwarding_problem(ask, holder("replica"), KNOWN) is None
+    assert forwarding_problem(ask, holder("write"), KNOWN, WHOLE) is not None
+    assert forwarding_problem(ask, holder("replica"), KNOWN, WHOLE) is None
 
 
 def test_entries_of_others_may_be_written_back_and_sent_again() -> None:
@@ -321,6 +323,6 @@ def test_the_configuration_of_the_cluster_is_for_operators() -> None:
     assert "scope admin is needed" in str(batch_problem(writes, holder("write"), KNOWN))
     assert batch_problem(reads, holder("write"), KNOWN) is None
     forwarded = ForwardedRequest("c", stamp("write"), CONFIGURATION, "i", (PeekCommand(),), 1.0)
-    assert "scope admin is needed" in str(forwarding_problem(forwarded, holder("write"), KNOWN))
+    assert "scope admin is needed" in str(forwarding_problem(forwarded, holder("write"), KNOWN, WHOLE))
     forwarded = ForwardedRequest("c", stamp("replica"), CONFIGURATION, "i", (PeekCommand(),), 1.0)
-    assert forwarding_problem(forwarded, holder("replica"), KNOWN) is None
+    assert forwarding_problem(forwarded, holder("replica"), KNOWN, WHOLE) is None

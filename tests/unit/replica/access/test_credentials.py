@@ -91,6 +91,13 @@ def test_list_holds_digests_and_its_words_no_secret() -> None:
         (line(WRITER, "read") + "\n" + line(WRITER, "write"), "same sha256"),
         (line(WRITER, "read", tag="writer") + "\n" + line(READER, "read", tag="writer"), "same tag"),
         (line(WRITER, "read") + " scopes=write", "each once"),
+        (line(WRITER, "read") + " objects=", "objects="),
+        (line(WRITER, "read") + " objects=shop", "objects="),
+        (line(WRITER, "read") + " objects=queue/a,", "objects="),
+        (line(WRITER, "read") + " objects=queue/a/b", "objects="),
+        (line(WRITER, "read") + " objects=" + ",".join(["queue/a"] * 17), "objects="),
+        (line(WRITER, "admin") + " objects=queue/a", "for the whole cluster"),
+        (line(WRITER, "replica,write") + " objects=queue/a", "for the whole cluster"),
     ],
 )
 def test_list_that_is_wrong_is_refused_with_the_place_and_without_its_text(text: str, words: str) -> None:
