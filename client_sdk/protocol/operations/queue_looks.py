@@ -161,10 +161,13 @@ def _agreed(
     name = operation.object
     counted: tuple[Ballot, Counted] | None = None
     looks, settling = Looks(name, task), Settling(name, task, machine)
+    held_until_s = 0.0
     for number in count():
         if counted is None and number >= LOOKS_FREE:
+            _let_go(cache, held_until_s)
             machine.count("decisions held off for a look")
             yield from decide(name, ConfirmCommand(holds=True), task, machine)
+            held_until_s = cache.held_until_s
         before = cache.decided if cache.is_decided else None
         needed = machine.choice_of(name).initial_of("Size")
         with looks.under_way():
@@ -172,6 +175,7 @@ def _agreed(
                 name, task, machine, needed, limit=PAGE_ENTRIES, payload=False
             )
         if not cache.is_decided:
+            _let_go(cache, held_until_s)
             yield from decide(name, ConfirmCommand(), task, machine)
             continue
         if counted is not None and counted[0] == cache.ballot:
@@ -188,6 +192,12 @@ def _agreed(
         if (yield from settling.settle(found.doubtful)):
             counted = (cache.ballot, found) if cache.ballot == before else None
     raise AssertionError("it looks until the deadline")
+
+
+def _let_go(cache: LogCache, held_until_s: float) -> None:
+    """A look came to nothing: the next decision need not wait, unless it is held off until another time, for another look."""
+    if cache.held_until_s == held_until_s:
+        cache.held_until_s = 0.0
 
 
 def _counted(

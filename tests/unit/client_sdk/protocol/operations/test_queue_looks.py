@@ -11,6 +11,7 @@ from quorate.client_sdk.protocol.decisions.transitions import ConfirmCommand, Fa
 from quorate.client_sdk.protocol.operations import queue_looks
 from quorate.client_sdk.protocol.operations.blind import HEDGE_S
 from quorate.client_sdk.protocol.operations.queue_looks import LOOKS_FREE, leases, peek, queue_size
+from quorate.timestamps.ballot import NO_BALLOT
 from quorate.timestamps.timestamp import ZERO
 from tests.unit.client_sdk.protocol.stage import DEADLINE_S, Stage, at, ballot, complete, entry, shown
 
@@ -189,6 +190,28 @@ def test_after_some_looks_in_vain_decisions_are_held_off() -> None:
     look_at(stage, SAME, "r1", "r2")
     assert stage.is_over
     assert cache.held_until_s == 0.0, "others need not wait any longer"
+
+
+@pytest.mark.parametrize("is_decided", [True, False])
+@pytest.mark.parametrize("is_held_by_another", [True, False])
+def test_a_look_in_vain_lets_decisions_go_on_unless_another_look_holds_them_off(
+    is_decided: bool, is_held_by_another: bool
+) -> None:
+    """Its own next question waited for a tenth of a second, and so did all other callers of that front end."""
+    stage = sizing()
+    for number in range(LOOKS_FREE):
+        decided = shown(decided=ballot(9 + number), horizon=at(number), summary=Summary(at(number)))
+        look_at(stage, decided, "r1", "r2")
+    cache = stage.cache_of(NAME)
+    cache.held_until_s = 5.0
+    stage.decide(None)
+    if is_held_by_another:
+        cache.held_until_s = 6.0
+    status = Status(accepted=ballot(20), committed=ballot(20) if is_decided else NO_BALLOT)
+    look_at(stage, Collected(status, summary=Summary(at(20))), "r1")
+    look_at(stage, shown(), "r2")
+    assert [asked.command for asked in stage.commands] == [ConfirmCommand(holds=is_decided)]
+    assert cache.held_until_s == (6.0 if is_held_by_another else 0.0)
 
 
 def test_an_entry_that_may_not_be_complete_is_written_back_before_it_counts() -> None:
