@@ -37,6 +37,9 @@ def new(
             "--objects", metavar="PATTERN", help="For these objects alone, as 'queue/shop.*'; repeat it."
         ),
     ] = None,
+    http_only: Annotated[
+        bool, typer.Option("--http-only", help="For the HTTP API alone, and not for the SDK.")
+    ] = False,
     add: Annotated[
         Path | None, typer.Option("--add", metavar="FILE", help="Add the line to this list; made if need be.")
     ] = None,
@@ -66,6 +69,9 @@ def new(
     if objects:
         line += f" objects={','.join(objects)}"
         check_list(line, "--objects")
+    if http_only:
+        line += " via=http"
+        check_list(line, "--http-only")
     if out is not None:
         _write_secret(out, token)
     if add is not None:
@@ -83,21 +89,12 @@ def show(
 ) -> None:
     """Check a list of tokens, and show who may do what."""
     found = check_list(read_text(file, str(file), "utf-8-sig"), str(file))
-    rows = [
-        {
-            "tag": each.tag,
-            "name": each.name,
-            "scopes": sorted(each.scopes),
-            "rate": each.rate_max,
-            "objects": list(each.objects),
-        }
-        for each in found
-    ]
     lines = [
-        f"{each.tag or '-':8} {each.name or '-':20} {','.join(sorted(each.scopes)):30} {each.rate_max:g}/s  {', '.join(each.objects) or 'all objects'}"
+        f"{each.tag or '-':8} {each.name or '-':20} {','.join(sorted(each.scopes)):30} {each.rate_max:g}/s  "
+        f"{', '.join(each.objects) or 'all objects'}{', HTTP API alone' * each.is_http_only}"
         for each in found
     ]
-    answer(as_json, {"tokens": rows}, "\n".join(lines))
+    answer(as_json, {"tokens": [each.told for each in found]}, "\n".join(lines))
 
 
 def check_list(text: str, source: str) -> Sequence[Credential]:

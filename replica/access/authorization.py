@@ -43,6 +43,7 @@ _BY_PATH: Final[dict[str, ScopeName]] = {
     "/replica/v1/announcement": "replica",
 }
 _CONFIGURING: Final = "scope admin is needed to change the configuration of the cluster"
+_PROTOCOL_PREFIX: Final = "/replica/"
 ADMIN_PREFIX: Final = "/v1/admin/"
 _TYPES: Final = {"queues": "queue", "registers": "register", "dictionaries": "dictionary"}
 _OF_OBJECT: Final = re.compile(rf"/v1/(?:({'|'.join(_TYPES)})|objects/([^/]+))/([^/]+)(?:/.*)?")
@@ -61,7 +62,9 @@ def scope_needed(method: str, path: str) -> ScopeName:
 
 
 def path_problem(path: str, caller: Credential) -> str | None:
-    """Why `caller`, whose token is for some objects, must not ask there; None when it may."""
+    """Why `caller`, whose token is for some objects or the HTTP API alone, must not ask there; None when it may."""
+    if caller.is_http_only and path.startswith(_PROTOCOL_PREFIX):
+        return "the token is for the HTTP API alone: the SDK and replicas need one without via=http"
     if not caller.objects or path in _OF_CLUSTER:
         return None
     if (place := _OF_OBJECT.fullmatch(path)) is None:

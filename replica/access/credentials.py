@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 
 from ...api_specs.limits import REQUESTS_PER_S_MAX, TOKENS_MAX
 from ...api_specs.tokens import IMPLIED, SCOPES, TOKEN_CHARS_MAX, ScopeName, digest_of, is_scope, is_tag
@@ -23,7 +23,7 @@ _DIGEST: Final = re.compile(r"[0-9a-f]{64}")
 _NAME: Final = re.compile(r"[A-Za-z0-9._@-]{1,64}")
 _PATTERN: Final = re.compile(r"[a-z*?\[][a-z0-9_*?\[\]!-]*/[A-Za-z0-9._~@=:+*?\[\]!-]{1,200}")
 _MARK: Final = re.compile(r"[*?\[]")
-_WORDS: Final = ("tag", "scopes", "sha256", "name", "rate", "objects")
+_WORDS: Final = ("tag", "scopes", "sha256", "name", "rate", "objects", "via")
 _SCHEME: Final = b"bearer"
 
 
@@ -34,7 +34,7 @@ class BadTokens(ValueError):
 @dataclass(frozen=True, repr=False)
 class Credential:
     """One accepted token: what it lets its holder do, with which objects, and how often. `tag` is empty for a token of another form; `objects` are
-    patterns, none for all objects. Two are equal that accept the same token for the same."""
+    patterns, none for all objects; one that `is_http_only` opens no replica protocol. Two are equal that accept the same token for the same."""
 
     tag: str
     scopes: frozenset[ScopeName]
@@ -42,6 +42,7 @@ class Credential:
     name: str
     rate_max: float
     objects: tuple[str, ...] = ()
+    is_http_only: bool = False
 
     def __repr__(self) -> str:
         return f"Credential({self.shown})"
@@ -50,6 +51,18 @@ class Credential:
     def bucket(self) -> Bucket:
         """How often its holder may ask now."""
         return Bucket(self.rate_max)
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """What anybody may know of it, for programs; its scopes with all that they imply."""
+        return {
+            "tag": self.tag,
+            "name": self.name,
+            "scopes": sorted(self.scopes),
+            "rate": self.rate_max,
+            "objects": list(self.objects),
+            "http_only": self.is_http_only,
+        }
 
     def may_use(self, dictionary_or_object: str) -> bool:
         """Whether it is for that object."""
@@ -166,9 +179,12 @@ def _credential(line: str, place: str) -> Credential:
     if name and not _NAME.fullmatch(name):
         raise BadTokens(f"{place}: name= must be 1 to {NAME_CHARS_MAX} of A-Z a-z 0-9 . _ @ -")
     scopes = _scopes(words.get("scopes", ""), place)
-    objects = _objects(words.get("objects"), scopes, place)
-    rate = _rate(words.get("rate"), place)
-    return Credential(tag, scopes, bytes.fromhex(words["sha256"]), name, rate, objects)
+    digest, rate = bytes.fromhex(words["sha256"]), _rate(words.get("rate"), place)
+    objects, is_http_only = (
+        _objects(words.get("objects"), scopes, place),
+        _via(words.get("via"), scopes, place),
+    )
+    return Credential(tag, scopes, digest, name, rate, objects, is_http_only)
 
 
 def _scopes(text: str, place: str) -> frozenset[ScopeName]:
@@ -193,6 +209,16 @@ def _objects(text: str | None, scopes: frozenset[ScopeName], place: str) -> tupl
             f"{place}: objects= is for tokens of scope read or write: admin and replica are for the whole cluster"
         )
     return found
+
+
+def _via(text: str | None, scopes: frozenset[ScopeName], place: str) -> bool:
+    if text not in (None, "http"):
+        raise BadTokens(
+            f"{place}: via= must be http, for the HTTP API alone; leave it out for both protocols"
+        )
+    if text and "replica" in scopes:
+        raise BadTokens(f"{place}: via=http is not for replicas: these speak the replica protocol")
+    return text is not None
 
 
 def _rate(text: str | None, place: str) -> float:

@@ -81,6 +81,8 @@ class KnownToken(BaseModel):
     """Requests a second."""
     objects: list[str]
     """Patterns of the objects that it is for; none for all objects."""
+    http_only: bool
+    """Whether it opens the HTTP API alone, and not the replica protocol, which the SDK speaks."""
 
 
 class KnownTokens(BaseModel):
@@ -96,6 +98,7 @@ class KnownTokens(BaseModel):
                     "scopes": ["read", "write"],
                     "rate": 1000,
                     "objects": ["queue/shop.*"],
+                    "http_only": False,
                 }
             ]
         ]
@@ -212,14 +215,4 @@ async def _chunks(copy: Copy) -> AsyncIterator[bytes]:
 
 
 def _told(access: Access) -> dict[str, Any]:
-    tokens = [
-        {
-            "tag": each.tag,
-            "name": each.name,
-            "scopes": sorted(each.scopes),
-            "rate": each.rate_max,
-            "objects": list(each.objects),
-        }
-        for each in access.known.credentials
-    ]
-    return {"asked": not access.is_open, "tokens": tokens}
+    return {"asked": not access.is_open, "tokens": [each.told for each in access.known.credentials]}

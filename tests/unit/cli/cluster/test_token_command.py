@@ -52,6 +52,10 @@ def test_a_token_may_be_for_some_objects_alone(tmp_path: Path) -> None:
     assert [each["objects"] for each in told] == [objects, []]
     shown = quorate("token", "list", "list", cwd=tmp_path).stdout.splitlines()
     assert [line.partition("/s  ")[2] for line in shown] == ["queue/shop.*, dictionary/carts", "all objects"]
+    made = quorate("token", "new", "--scope", "write", "--http-only", "--add", "list", "--json", cwd=tmp_path)
+    assert json.loads(made.stdout)["line"].endswith(" via=http")
+    told_last = quorate("token", "list", "list", cwd=tmp_path).stdout.splitlines()[-1]
+    assert told_last.endswith("all objects, HTTP API alone")
     refused = quorate("token", "new", "--scope", "write", "--objects", "shop", "--add", "list", cwd=tmp_path)
     assert refused.returncode == 2
     assert "--objects, line 1: objects= must name" in refused.stderr

@@ -97,6 +97,8 @@ def test_list_holds_digests_and_its_words_no_secret() -> None:
         (line(WRITER, "read") + " objects=queue/a/b", "objects="),
         (line(WRITER, "read") + " objects=" + ",".join(["queue/a"] * 17), "objects="),
         (line(WRITER, "admin") + " objects=queue/a", "for the whole cluster"),
+        (line(WRITER, "write") + " via=sdk", "via= must be http"),
+        (line(WRITER, "replica") + " via=http", "not for replicas"),
         (line(WRITER, "replica,write") + " objects=queue/a", "for the whole cluster"),
     ],
 )

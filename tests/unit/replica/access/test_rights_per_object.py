@@ -139,6 +139,15 @@ def test_a_path_leads_to_its_own_objects_alone(path: str, is_own: bool) -> None:
     assert (path_problem(path, holder()) is None) == is_own
 
 
+def test_token_for_the_http_api_opens_no_path_of_the_replica_protocol() -> None:
+    known = parse_tokens(LINES.split(";", maxsplit=1)[0].replace(f"objects={PATTERNS}", "via=http"), "tokens")
+    caller = known.find(f"Bearer {TOKEN}".encode())
+    assert caller is not None
+    refused = {path for path, _ in OPERATIONS if path_problem(path, caller) is not None}
+    assert refused == {path for path in DOCUMENT["paths"] if path.startswith("/replica/")}
+    assert len(refused) >= 3
+
+
 async def test_replica_serves_its_objects_and_refuses_others(
     tmp_path: Path, document: ClusterDocument
 ) -> None:
