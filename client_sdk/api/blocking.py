@@ -9,7 +9,9 @@ import builtins
 import contextlib
 import functools
 import os
+import sys
 import threading
+import warnings
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator
 from concurrent.futures import CancelledError, Future
 from typing import Any, ClassVar, Concatenate, Final, ParamSpec, Self, TypeVar, cast
@@ -85,6 +87,17 @@ class _Engine:
             self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(GRACE_S)
 
+    def leave(self) -> None:
+        """End the thread once its client is closed, and wait for neither."""
+        self._is_stopped = True
+        asyncio.run_coroutine_threadsafe(self._end(), self._loop)
+
+    async def _end(self) -> None:
+        try:
+            await self.client.aclose()
+        finally:
+            self._loop.stop()
+
     def _run(self) -> None:
         enter(self._loop)
         self._loop.run_forever()
@@ -128,6 +141,12 @@ class Client:
 
     def __repr__(self) -> str:
         return f"<Client of {self.document.name!r}: {', '.join(self.document.votes)}>"
+
+    def __del__(self) -> None:
+        if (engine := getattr(self, "_engine", None)) is not None and not sys.is_finalizing():
+            told = f"{self!r} was left open: close it, or make it by `with connect(...)`"
+            engine.leave()
+            warnings.warn(told, ResourceWarning, stacklevel=2, source=self)
 
     def queue(self, name: str) -> "Queue":
         """The queue of that name; BadInput when the name is not allowed."""
@@ -274,6 +293,9 @@ class _Handle:
     def __init__(self, client: Client, name: str) -> None:
         self.name: Final = name
         self._asyncio: Final = self._of(_Waiting(client), name)
+
+    def __repr__(self) -> str:
+        return repr(self._asyncio).replace("Async", "", 1)
 
 
 def _blocking(

@@ -7,6 +7,8 @@ client serves any number of tasks of one event loop.
 import asyncio
 import builtins
 import os
+import sys
+import warnings
 from collections.abc import Sequence
 from typing import Any, Final, Self, TypeVar
 
@@ -68,6 +70,14 @@ class AsyncClient:
 
     def __repr__(self) -> str:
         return f"<AsyncClient of {self.document.name!r}: {', '.join(self.document.votes)}>"
+
+    def __del__(self) -> None:
+        if getattr(self, "_is_closed", True) or self._home[0] != os.getpid() or sys.is_finalizing():
+            return
+        if not self._home[1].is_closed():
+            asyncio.run_coroutine_threadsafe(self._end(), self._home[1])
+        told = f"{self!r} was left open: await its aclose(), or make it by `async with connect_async(...)`"
+        warnings.warn(told, ResourceWarning, stacklevel=2, source=self)
 
     def queue(self, name: str) -> AsyncQueue:
         """The queue of that name; BadInput when the name is not allowed."""
@@ -137,6 +147,9 @@ class AsyncClient:
     async def aclose(self) -> None:
         """End loops over queues, close connections and history; operations that still run raise Closed. Again is harmless."""
         await self.loops.aclose()
+        await self._end()
+
+    async def _end(self) -> None:
         self._is_closed = True
         await self._driver.aclose()
         self.undelivered.close()

@@ -73,6 +73,10 @@ class _Handle:
         self._loops: Final = client.loops
         self._perform: Final = client.perform
         self._limits: Final = client.document.limits
+        self._cluster: Final = client.document.name
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name!r} of {self._cluster!r}>"
 
 
 class AsyncQueue(_Handle):

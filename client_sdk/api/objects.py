@@ -93,6 +93,9 @@ class AsyncObject:
         self._deadline_s: Final = deadline_s
         self._key: Final = idempotency_key
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self._name!r} of type {self._of.name!r}>"
+
     def __getattr__(self, operation: str) -> Callable[..., Coroutine[Any, Any, Any]]:
         _check_operation(self._of.type, operation)
 

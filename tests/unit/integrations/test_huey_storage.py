@@ -7,6 +7,7 @@ import datetime
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -164,7 +165,8 @@ def test_a_task_whose_taking_had_an_unknown_outcome_is_taken_once(
     assert storage.read_schedule(NOON + 5 * SECOND) == [b"0"], (
         "what was taken before is not lost with the error"
     )
-    assert another(storage).scheduled_items() == [b"2"]
+    with closing(another(storage)) as other:
+        assert other.scheduled_items() == [b"2"]
     assert storage.read_schedule(NOON + 5 * SECOND) == [b"1", b"2"]
     assert storage.read_schedule(NOON + 5 * SECOND) == []
 
