@@ -57,6 +57,7 @@ _COMMANDS: Final = (
     _Command("queue", "Objects", "objects.commands", "queue_app", ("objects.lease_commands",)),
     _Command("register", "Objects", "objects.commands", "register_app"),
     _Command("dict", "Objects", "objects.commands", "dictionary_app"),
+    _Command("object", "Objects", "objects.object_command", "object_app"),
     _Command("types", "Planning", "types.check", "types_app"),
     _Command("call", "Objects", "objects.call_command", "call"),
     _Command("quorums", "Planning", "quorums.commands", "quorums_app", ("quorums.choices", "quorums.plan")),

@@ -37,6 +37,39 @@ def test_queue_gives_back_what_was_put_in_order(run: Run, cluster: LocalCluster)
     assert taken == [1, {"a": [None]}, "y", 2]
 
 
+def test_objects_are_listed_and_keys_deleted(run: Run) -> None:
+    for key in ("old-a", "old-b", "new"):
+        run("dict", "listed", "put", key, "1")
+    run("queue", "listed", "enqueue", "1", "2")
+    lines = run("object", "list", "queue/listed").stdout.splitlines()
+    assert [line.split() for line in lines if "listed" in line] == [["queue/listed", "2"]]
+    run("queue", "plus+@=", "enqueue", "1")
+    assert "queue/plus+@= " in run("object", "list", "queue/plus+@=").stdout
+    first = json.loads(run("object", "list", "dictionary/listed/", "--limit", "2", "--json").stdout)
+    assert [each["object"] for each in first["objects"]] == [
+        "dictionary/listed/new",
+        "dictionary/listed/old-a",
+    ]
+    assert first["next"] == "dictionary/listed/old-a"
+    told = run("object", "list", "dictionary/listed/", "--limit", "2").stdout
+    assert told.splitlines()[-1] == "There are more: --after dictionary/listed/old-a"
+    rest = run("object", "list", "dictionary/listed/", "--after", first["next"], "--json").stdout
+    assert [each["object"] for each in json.loads(rest)["objects"]] == ["dictionary/listed/old-b"]
+    assert run("object", "list", "nothing/").stdout == "No object has a name that begins with nothing/.\n"
+    assert run("object", "delete", "dict/listed", "--prefix", "old-").stdout == "2 deleted.\n"
+    assert json.loads(run("dict", "listed", "items", "--json").stdout)["items"] == {"new": 1}
+    assert run("object", "delete", "dictionary/listed/new", "--json").stdout == '{"deleted":1}\n'
+    assert json.loads(run("dict", "listed", "items", "--json").stdout)["items"] == {}
+    for wrong, words in (
+        (("queue/listed",), "stays once it was used"),
+        (("dictionary/listed/a", "--prefix", "b"), "--prefix is for a whole dictionary"),
+        (("nothing/a",), "names no object"),
+    ):
+        refused = run("object", "delete", *wrong)
+        assert refused.returncode == 2
+        assert words in refused.stderr
+
+
 def test_empty_queue_is_an_answer(run: Run) -> None:
     taken = run("queue", "empty", "dequeue")
     assert (taken.returncode, taken.stdout, taken.stderr) == (0, "", "")
