@@ -37,6 +37,8 @@ STATE_BYTES_MAX: Final = 256 * 1024
 WAITING_BYTES_MAX: Final = 256 * 1024
 """Calls of one object of such a type that a replica stores before they run, with ENTRY_BYTES for each; less, where those of all replicas could make
 a state that is larger than a value may be. Further ones are refused until a decision has run some."""
+WORK_OF_A_WAITING_BYTE: Final = 16
+"""So much of the work of running them, as `work_bytes` counts it, weighs as a byte of theirs does: each runs on the whole state, and who looks waits for all."""
 AMBIGUOUS_BYTES_MAX: Final = 2 * 1024 * 1024
 """What was taken and may not be complete is named in a decided state, by its id and with ENTRY_BYTES for each. Further such entries are taken when nobody
 asks for the earlier ones any more."""

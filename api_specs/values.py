@@ -17,7 +17,7 @@ import msgspec
 from ..adts.collector import collector_off
 from ..adts.log import Entry, Value
 from ..adts.parsing import SHORT_BYTES, canonical, parsed
-from .limits import DEFAULTS, Limits
+from .limits import DEFAULTS, ENTRY_BYTES, WORK_OF_A_WAITING_BYTE, Limits
 
 INT_MIN: Final = -(1 << 63)
 INT_MAX: Final = (1 << 64) - 1
@@ -39,6 +39,8 @@ _STEP: Final = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
 _STEP_BYTES: Final = 131_072
 REMEMBERED_BYTES: Final = 128
 """What was found of a text of so many bytes is remembered: to check a shorter one takes no longer than to look it up."""
+STATES_MAX: Final = 16
+"""States of which it is remembered how much work they are."""
 VERDICTS_MAX: Final = 16_384
 """Texts of which that is remembered: some 6 MB."""
 
@@ -46,6 +48,8 @@ VERDICTS_MAX: Final = 16_384
 BRACKET_BYTES: Final = 16
 """An array or object takes as long as so many bytes of a string, or somewhat longer (measured: 60 ms for 240 KB of nested arrays, 1.5 for a
 string, 20 for objects)."""
+CALL_BRACKETS: Final = 2
+"""Of the text of a call, `["add",[1]]`: they do not come into the state."""
 
 
 class BadValue(ValueError):
@@ -98,6 +102,21 @@ def is_deeper(text: bytes, most: int) -> bool:
 def work_bytes(text: str) -> int:
     """How much work it is to read JSON text, check and write it again, in bytes of one long string: arrays and objects take most of it."""
     return text_bytes(text) + BRACKET_BYTES * (text.count("[") + text.count("{"))
+
+
+def waiting_weight(calls: int, work: int, state: str | None) -> int:
+    """What calls of an object of one's own type weigh that wait to be run, against `waiting_bytes_max`: ENTRY_BYTES for each, what they bring to the
+    state, and a part of the work on it. `work` is theirs together, as `work_bytes` counts it, with CALL_BRACKETS of each. A call runs on the state, and
+    on what those before it may have brought: half of all, in the mean."""
+    brought = max(0, work - calls * CALL_BRACKETS * BRACKET_BYTES)
+    on_states = calls * (_state_work(state or "") + brought // 2)
+    return calls * ENTRY_BYTES + brought + on_states // WORK_OF_A_WAITING_BYTE
+
+
+@lru_cache(STATES_MAX)
+def _state_work(state: str) -> int:
+    """As `work_bytes`: who stores calls asks it of one state again and again."""
+    return work_bytes(state)
 
 
 def _depth(text: bytes) -> int:
@@ -212,6 +231,11 @@ def text_bytes(text: str) -> int:
 def payload_bytes(entries: Iterable[Entry]) -> int:
     """What the payloads of these entries, as far as they are at hand, weigh in a message."""
     return sum(text_bytes(entry.value) for entry in entries if isinstance(entry.value, str))
+
+
+def payload_work(entries: Iterable[Entry]) -> int:
+    """How much work it is to read the payloads of these entries, as `work_bytes` counts it."""
+    return sum(work_bytes(entry.value) for entry in entries if isinstance(entry.value, str))
 
 
 def _plain(part: Any) -> Any:

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from ...adts.log import Entry, Summary
 from ...adts.types.catalogue import adt_of
-from ...api_specs.limits import CAPACITY_ALARM, ENTRY_BYTES, Capacity
+from ...api_specs.limits import CAPACITY_ALARM, Capacity
 from ...api_specs.messages import (
     Accept,
     Append,
@@ -26,7 +26,7 @@ from ...api_specs.messages import (
     Row,
     Scan,
 )
-from ...api_specs.values import payload_bytes, text_bytes
+from ...api_specs.values import payload_work, text_bytes, waiting_weight
 from ...gc.collection import ended_at
 from ...timestamps.timestamp import ZERO, Timestamp
 from .log import ObjectState
@@ -66,7 +66,7 @@ class Holds(Protocol):
         """Rows of the object's log."""
 
     def above(self, name: str, after: Timestamp) -> tuple[int, int]:
-        """How many rows of the object lie above `after`, and the bytes of their payloads together."""
+        """How many rows of the object lie above `after`, and the work of their payloads together."""
 
     def newest(self, name: str, after: Timestamp, limit: int) -> list[Row]:
         """The newest rows above `after`, at most `limit`."""
@@ -195,8 +195,8 @@ def with_room(request: Append, store: Holds, capacity: Capacity) -> tuple[Entry,
 def refused_call(request: Request, store: Holds, bounds: Bounds) -> Refused | None:
     """Why the replica does not store a call of one's own type; None where it may, or where the request is none, or writes back what others hold.
 
-    Stored calls run before anybody is answered, and one that makes the state larger than a value may be stops the object. Where no decision finds
-    its quorums nothing runs them, so no more are stored than make that impossible. It holds at each replica by what that one knows: between
+    Stored calls run before anybody is answered, each on the whole state, and one that makes the state larger than a value may be stops the object. So no
+    more are stored than make that impossible, and than are run soon. It holds at each replica by what that one knows: between
     a state that some replica knew and any later one, no replica has taken in more than `waiting_bytes_max`.
     """
     if not isinstance(request, Append) or request.attempt == "repair":
@@ -204,19 +204,19 @@ def refused_call(request: Request, store: Holds, bounds: Bounds) -> Refused | No
     if adt_of(request.object) not in bounds.own_types:
         return None
     state = store.state(request.object) or ObjectState(request.object)
-    here, size = store.above(request.object, state.horizon)
-    waiting = size + ENTRY_BYTES * here
+    here, work = store.above(request.object, state.horizon)
     state_bytes = text_bytes(state.summary.value or "")
-    new = payload_bytes(request.entries) + ENTRY_BYTES * len(request.entries)
-    if waiting + new <= bounds.waiting_bytes_max and state_bytes <= bounds.state_bytes_max:
+    calls, new = here + len(request.entries), payload_work(request.entries)
+    weight = waiting_weight(calls, work + new, state.summary.value)
+    if weight <= bounds.waiting_bytes_max and state_bytes <= bounds.state_bytes_max:
         return None
     entries = [entry.t for entry in request.entries]
     if store.stored(request.object, entries) == set(entries):
         return None  # A repeat of what is held gets its answer.
     return Refused(
         "log-full",
-        f"calls of {request.object} that have not run take {waiting} bytes at this replica, of {bounds.waiting_bytes_max} at most, and its state "
-        f"{state_bytes}, of {bounds.state_bytes_max}: the next decision that finds its quorums runs them",
+        f"{here} calls of {request.object} have not run at this replica, and with further ones weigh {weight} bytes, of {bounds.waiting_bytes_max} at most, with "
+        f"the work on its state of {state_bytes} bytes, of {bounds.state_bytes_max}: the next decision that finds its quorums runs them",
     )
 
 

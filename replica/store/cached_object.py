@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from ...adts.log import Entry
-from ...api_specs.values import payload_bytes
+from ...api_specs.values import payload_work
 from ...timestamps.timestamp import Timestamp
 from ..protocol.log import ObjectState
 
@@ -25,7 +25,7 @@ class CachedObject:
     `recent` holds the timestamp of every row above `recent_above`, in order, so that the usual questions about the newest
     rows (whether a timestamp has one, which is the next below) need no query, and no walk. `arrived` is at or above the
     arrival number of each row. `size` is what its state takes on disk, in bytes. `counted` says how many rows lie above a
-    timestamp and what their payloads weigh, of the timestamp that was asked for last.
+    timestamp and how much work their payloads are, of the timestamp that was asked for last.
     """
 
     __slots__ = ("arrived", "counted", "number", "recent", "recent_above", "size", "state")
@@ -59,7 +59,7 @@ class CachedObject:
             return
         after, _, _ = self.counted
         above = [entry for entry in entries if entry.t > after]
-        self.counted = after, self.counted[1] + len(above), self.counted[2] + payload_bytes(above)
+        self.counted = after, self.counted[1] + len(above), self.counted[2] + payload_work(above)
 
     def drop(self, upto: Timestamp) -> None:
         """Remember only what lies above `upto`; what is below must be asked for."""

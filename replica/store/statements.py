@@ -5,6 +5,8 @@ Owns what is asked and written, not when. Question marks take parameters in the 
 
 from typing import Final
 
+from ...api_specs.values import BRACKET_BYTES
+
 SCHEMA_OLDEST: Final = 7
 """Of new stores: what a release must know to read them. 2 added witnesses, 3 sums of records, 4 configuration and births, 5 reservations, 6 ballots in
 summaries, 7 reservations by number; none before it was released."""
@@ -163,7 +165,10 @@ NEWEST: Final = f"SELECT {_OF_ROW} {_ABOVE} ORDER BY t DESC LIMIT ?"
 NTH: Final = f"SELECT t {_ABOVE} ORDER BY t LIMIT 1 OFFSET ?"
 LAST_ABOVE: Final = f"SELECT max(t) {_ABOVE}"
 COUNT_ABOVE: Final = f"SELECT count(*), min(t) {_ABOVE}"
-SIZE_ABOVE: Final = f"SELECT count(*), coalesce(sum(length(CAST(value AS BLOB))), 0) {_ABOVE}"
+# As `quorate.api_specs.values.work_bytes` counts it.
+_BRACKETS: Final = "2 * length(value) - length(replace(value, '[', '')) - length(replace(value, '{', ''))"
+_WORK: Final = f"length(CAST(value AS BLOB)) + {BRACKET_BYTES} * ({_BRACKETS})"
+WORK_ABOVE: Final = f"SELECT count(*), coalesce(sum({_WORK}), 0) {_ABOVE}"
 BELOW: Final = "SELECT max(t) FROM rows WHERE object = ? AND t < ?"
 # What is deleted at a time: the oldest rows up to a limit.
 _UPTO: Final = "FROM rows WHERE object = ? AND t <= ? AND arrival <= ?"

@@ -213,7 +213,7 @@ class Store:
         """See `quorate.replica.protocol.capacity.Holds`."""
         here = self._object(name)
         if here.counted is None or here.counted[0] != after:
-            found = self._ask(statements.SIZE_ABOVE, here, after)
+            found = self._ask(statements.WORK_ABOVE, here, after)
             here.counted = (after, *found[0]) if found else (after, 0, 0)
         return here.counted[1], here.counted[2]
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 from ...api_specs.messages import Row
-from ...api_specs.values import payload_bytes
+from ...api_specs.values import payload_work
 from ...gc.collection import holds_promises_alone
 from ...replica.protocol.capacity import Use
 from ...replica.protocol.log import (
@@ -224,7 +224,7 @@ class MemoryStore:
         """See `quorate.replica.protocol.capacity.Holds`."""
         found = self._objects.get(name)
         entries = [] if found is None else [found.rows[t][1].entry for t in found.order if t > after]
-        return len(entries), payload_bytes(entries)
+        return len(entries), payload_work(entries)
 
     def use(self) -> Use:
         """See `quorate.replica.protocol.capacity.Holds`."""

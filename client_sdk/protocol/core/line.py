@@ -71,3 +71,36 @@ class Line:
         if self._tasks and not self.is_over:
             self._asker = max(self._tasks, key=lambda waiting: waiting.deadline_s)
             wake(self._asker)
+
+
+class Passage:
+    """Tasks of one front end that go on side by side, so many at a time, the first first."""
+
+    __slots__ = ("_under_way", "_waiting")
+
+    def __init__(self) -> None:
+        self._waiting: dict[Task, None] = {}
+        self._under_way = 0
+
+    def enter(self, task: Task, most: int, wake: Callable[[Task], None]) -> Generator[float, Event, bool]:
+        """Wait until fewer than `most` are under way, of which the task is one until it `leave`s. False: its time is over before."""
+        self._waiting[task] = None
+        try:
+            while next(iter(self._waiting)) is not task or self._under_way >= most:
+                yield task.deadline_s
+                if task.is_late or task.is_left:
+                    return False
+            self._under_way += 1
+            return True
+        finally:
+            del self._waiting[task]
+            self._wake_first(wake)
+
+    def leave(self, wake: Callable[[Task], None]) -> None:
+        """Another one may enter."""
+        self._under_way -= 1
+        self._wake_first(wake)
+
+    def _wake_first(self, wake: Callable[[Task], None]) -> None:
+        if self._waiting:
+            wake(next(iter(self._waiting)))

@@ -35,7 +35,7 @@ from ....api_specs.weights import weighed
 from ....quorums.systems.tally import Quorum
 from ....timestamps.ballot import NO_BALLOT, Ballot, term_of
 from ....timestamps.timestamp import INFINITY, ZERO, Timestamp
-from .line import Line
+from .line import Line, Passage
 
 NOBODY: Final[frozenset[str]] = frozenset()
 HOLDERS_CACHED: Final = 10_000
@@ -92,6 +92,8 @@ class LogCache:
         """Operations that wait for decisions."""
         self.first_call, self.first_look = Line(), Line()
         """Of calls that are stored and of looks, the first one brings the state, for those that begin meanwhile, too."""
+        # Of calls for which replicas had no room: one has those run that wait, for all; and no more are under way than may find room then.
+        self.room, self.passage = Line(), Passage()
         self.ran: Ran | None = None
         """What was run without a decision."""
         self.held_until_s = 0.0

@@ -20,7 +20,7 @@ from ....api_specs.limits import (
     Limits,
 )
 from ....api_specs.messages import Aged
-from ....api_specs.values import payload_bytes, text_bytes
+from ....api_specs.values import payload_bytes, payload_work, text_bytes, waiting_weight
 from ....timestamps.ballot import Ballot, step_of, term_of
 from ....timestamps.timestamp import Timestamp
 from .idempotency import Memory
@@ -144,10 +144,14 @@ class SummaryBuilder:
         """Whether the payloads of these may be remembered."""
         return fits_whole(remembered_bytes(self.recent), payload_bytes(entries), self.context.take_bytes_max)
 
-    def has_room_to_adopt(self, entry: Entry) -> bool:
-        """Whether the summary, and a settled front besides, can be sent. The first has room; who has none asks again."""
+    def has_room_to_adopt(self, entry: Entry, *, is_to_run: bool = False) -> bool:
+        """Whether the summary, and a settled front besides, can be sent; and calls that are to run are no more work than a replica stores of them. The
+        first has room; who has none asks again."""
         adopted = (*self.adopted.values(), entry)
         is_light = payload_bytes(adopted) <= self.context.take_bytes_max
+        if is_to_run:
+            weight = waiting_weight(len(adopted), payload_work(adopted), self.value)
+            is_light = is_light and weight <= self.context.limits.waiting_bytes_max(1)
         return len(adopted) == 1 or (is_light and len(adopted) < ADOPTED_MAX)
 
     def note_keyed(

@@ -48,10 +48,12 @@ class Fate(Enum):
 
 
 class RecoverCommand(Struct, frozen=True):
-    """Decide the fate of an entry. `may_be_complete`: a final quorum may store it. Result: a Fate."""
+    """Decide the fate of an entry. `may_be_complete`: a final quorum may store it. `is_to_run`: it is a call, whose operation has those run that wait
+    where they are as many as may, and asks again. Result: a Fate."""
 
     entry: Entry
     may_be_complete: bool
+    is_to_run: bool = False
 
 
 class ConfirmCommand(Struct, frozen=True):
@@ -285,7 +287,8 @@ def _recover(builder: SummaryBuilder, command: RecoverCommand) -> Fate:
     if entry.id in builder.ambiguous or entry.id in builder.adopted:
         return Fate.IN_FORCE
     if entry.t > builder.horizon:
-        return Fate.IN_FORCE if builder.has_room_to_adopt(entry) else Fate.UNKNOWN
+        has_room = builder.has_room_to_adopt(entry, is_to_run=command.is_to_run)
+        return Fate.IN_FORCE if has_room else Fate.UNKNOWN
     return Fate.UNKNOWN if command.may_be_complete or _is_old(builder, entry) else Fate.VOID
 
 

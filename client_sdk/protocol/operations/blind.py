@@ -48,7 +48,7 @@ class Room(Protocol):
     """Makes room where replicas have none."""
 
     def make(self, task: Task) -> Generator[float, Event, bool]:
-        """Whether to try again. Raises Expired."""
+        """Whether to try again."""
 
 
 class _NoRoom(Expired):
@@ -478,7 +478,8 @@ class Blind:
         """Have a decision settle the fate of an entry that some replicas may hold and others refuse."""
         self._machine.count("recoveries")
         attempt.is_recovered = True
-        command = RecoverCommand(attempt.entry, self._may_be_complete(attempt))
+        is_to_run = self._room is not None
+        command = RecoverCommand(attempt.entry, self._may_be_complete(attempt), is_to_run)
         verdict = yield from decide(self._name, command, self._task, self._machine)
         fate: Fate = verdict.result
         if fate is Fate.IN_FORCE:
@@ -495,7 +496,10 @@ class Blind:
             attempt.is_recovered = bool(attempt.key)
         else:
             self._machine.count("fates unknown")
-            yield from pause(self._task, min(self._task.now.mono_s + HEDGE_S, self._task.deadline_s))
+            if self._room is None or attempt.entry.t <= self._cache.summary.horizon:
+                yield from pause(self._task, min(self._task.now.mono_s + HEDGE_S, self._task.deadline_s))
+            else:
+                yield from self._room.make(self._task)
 
     def _stamp_void(self, attempt: Attempt) -> Generator[float, Event, Timestamp]:
         """A new timestamp for an entry that never was complete and never will be.

@@ -18,12 +18,12 @@ from ....adts.log import Value
 from ....adts.plain_class import OK, BadClass, call_text
 from ....adts.specification import Kind, Response
 from ....adts.types.catalogue import adt_of
-from ....api_specs.limits import ENTRY_BYTES
 from ....api_specs.messages import Commit
 from ....api_specs.problems import LIMITS, Limit
-from ....api_specs.values import is_deeper, text_bytes, work_bytes
+from ....api_specs.values import is_deeper, text_bytes, waiting_weight, work_bytes
 from ....quorums.systems.tally import VoteCount
 from ....timestamps.timestamp import Timestamp
+from ..core.line import Line
 from ..core.log_cache import LogCache
 from ..core.rounds import Event, Expired, Gathering, Reconfigured, Resolved, Task
 from ..core.values import Done, Failed, Invoke, Outcome
@@ -52,8 +52,8 @@ STORED_BYTES_MAX: Final = 4096
 FULL: Final[Limit] = "log-full"
 WAITING: Final = Failed(
     FULL,
-    "as many calls of the object wait to be run as replicas may store, and they cannot be run now: too few replicas answer, or one of the calls "
-    "cannot be run",
+    "as many calls of the object wait to be run as replicas may store, and they cannot be run now: too few replicas answer, one of the calls "
+    "cannot be run, or more are stored than are run",
     definite=True,
 )
 LOOK_ENTRIES: Final = 32
@@ -118,10 +118,9 @@ def stored_text(operation: Invoke, machine: Machine) -> Value | None:
     if operation.key or operation.invocation.operation not in operation.type.blind:
         return None
     text = Value(call_text(operation.invocation))
-    size = text_bytes(text)
     room = machine.limits.state_bytes_max - text_bytes(machine.cache_of(operation.object).summary.value or "")
-    is_small = work_bytes(text) <= STORED_BYTES_MAX and size <= room
-    is_small = is_small and size + ENTRY_BYTES <= _waiting_bytes_max(operation, machine)
+    is_small = work_bytes(text) <= STORED_BYTES_MAX and text_bytes(text) <= room
+    is_small = is_small and _share_of_room(operation, text, machine) <= 1
     return text if is_small and not is_deeper(text.encode(), machine.limits.stored_depth_max) else None
 
 
@@ -130,15 +129,16 @@ def stored_end(operation: Invoke) -> Done:
     return Done(Response(OK), f"{operation.invocation.operation}/{OK}", NOBODY)
 
 
-def _waiting_bytes_max(operation: Invoke, machine: Machine) -> int:
-    """How much may wait to be run at each replica."""
-    return machine.limits.waiting_bytes_max(len(machine.choice_of(operation.object).votes))
+def _share_of_room(operation: Invoke, text: Value, machine: Machine) -> float:
+    """Which part of the room for calls that wait to be run at each replica this one takes, on the state that is known; more than 1 where there is never room."""
+    weight = waiting_weight(1, work_bytes(text), machine.cache_of(operation.object).summary.value)
+    return weight / max(1, machine.limits.waiting_bytes_max(len(machine.choice_of(operation.object).votes)))
 
 
 def is_to_run_log(operation: Invoke, text: Value, machine: Machine) -> bool:
     """Whether this stored call is one of those that see to it that the log does not grow."""
     size = text_bytes(text)
-    share = FOLD_SHARE * (size + ENTRY_BYTES) / _waiting_bytes_max(operation, machine)
+    share = FOLD_SHARE * _share_of_room(operation, text, machine)
     return machine.random() < max(1 / FOLD_EVERY, size / FOLD_BYTES, share)
 
 
@@ -173,7 +173,7 @@ def _finds_quorums(
 
 
 class Room:
-    """Makes room for one call that is to be stored, where replicas have none: it has those run that wait."""
+    """Makes room for one call that is to be stored, where replicas have none: it has those run that wait. One call of a front end does so for all of them."""
 
     def __init__(self, operation: Invoke, machine: Machine) -> None:
         self._operation: Final = operation
@@ -181,13 +181,17 @@ class Room:
         self._vain = 0
 
     def make(self, task: Task) -> Generator[float, Event, bool]:
-        """Whether to try again: they have run, or may have, where a replica has not heard of it yet. Raises Expired."""
-        cache = self._machine.cache_of(self._operation.object)
-        self._machine.count("calls without room")
+        """Whether to try again: they have run, or may have, where a replica has not heard of it yet; and the call is still one to be stored."""
+        operation, machine = self._operation, self._machine
+        cache = machine.cache_of(operation.object)
+        machine.count("calls without room")
         before, cache.is_full = cache.after, True
+        if cache.room.is_over:
+            cache.room = Line()
         try:
-            is_able = yield from self._run(cache, before, task)
-        except OperationFailed:
+            yield from cache.room.learn(task, partial(self._run, cache, before, task), machine.wake)
+            is_able = stored_text(operation, machine) is not None
+        except Expired:
             is_able = False
         except Reconfigured:
             return True
@@ -198,16 +202,19 @@ class Room:
         yield from pause(task, min(task.now.mono_s + VAIN_S * 2.0**self._vain, task.deadline_s))
         return is_able and self._vain <= VAIN_MAX
 
-    def _run(self, cache: LogCache, before: Timestamp, task: Task) -> Generator[float, Event, bool]:
-        """Whether they could be run, by whomever, and the call is still one to be stored, as far as is known then."""
+    def _run(self, cache: LogCache, before: Timestamp, task: Task) -> Generator[float, Event, None]:
+        """Have them run, by whomever. Raises Expired where they could not be, which is true for all that wait unless this one's time is over."""
         operation, machine = self._operation, self._machine
         until_s = min(task.now.mono_s + FOLD_WAIT_S, task.deadline_s)
-        if not (yield from _finds_quorums(operation, until_s, task, machine)):
-            return False
-        if cache.after == before:
-            yield from decide(operation.object, FoldCommand(operation.type), task, machine)
+        is_run = yield from _finds_quorums(operation, until_s, task, machine)
+        if is_run and cache.after == before:
+            try:
+                yield from decide(operation.object, FoldCommand(operation.type), task, machine)
+            except OperationFailed:
+                is_run = False
+        if not is_run:
+            raise Expired(WAITING.detail, is_refused=not task.is_late, limit=FULL)
         yield from self._tell(cache, task)
-        return stored_text(operation, machine) is not None
 
     def _tell(self, cache: LogCache, task: Task) -> Generator[float, Event, None]:
         """Tell replicas what is decided, before the call is sent again: a proposer tells it with messages that may wait, or be lost."""
@@ -229,15 +236,29 @@ def _store(
 ) -> Generator[float, Event, Outcome | None]:
     """Store the call in the object's log, beside no other one. None where it is to be decided: there was no room, and the state is found to be large.
 
-    Where replicas had no room for the latest one, those that wait run first. While they cannot, nothing is sent that a silent replica might
-    store: so it is certain that the call was not done.
+    Where replicas had no room for the latest one, no more are under way than may find room: of many, each replica would take others, and their
+    outcomes were unknown.
     """
-    done, cache, room = stored_end(operation), machine.cache_of(operation.object), Room(operation, machine)
+    cache = machine.cache_of(operation.object)
+    if not cache.is_full:
+        return (yield from _stored(operation, text, task, machine))
+    most = int(1 / _share_of_room(operation, text, machine))
+    if not (yield from cache.passage.enter(task, most, machine.wake)):
+        return WAITING
     try:
-        if cache.is_full and not (yield from room.make(task)):
-            return WAITING if stored_text(operation, machine) is not None else None
-    except Expired as expired:
-        return expired.outcome(is_unknown=False)
+        return (yield from _stored(operation, text, task, machine))
+    finally:
+        cache.passage.leave(machine.wake)
+
+
+def _stored(
+    operation: Invoke, text: Value, task: Task, machine: Machine
+) -> Generator[float, Event, Outcome | None]:
+    """As `_store`. Where there was no room for the latest one, those that wait run first. While they cannot, nothing is sent that a silent replica
+    might store: so it is certain that the call was not done."""
+    done, cache, room = stored_end(operation), machine.cache_of(operation.object), Room(operation, machine)
+    if cache.is_full and not (yield from room.make(task)):
+        return WAITING if stored_text(operation, machine) is not None else None
     outcome = yield from Blind(operation.object, task, machine, room=room).run((text,), done.event_class)
     if isinstance(outcome, Done):
         cache.is_full = False

@@ -13,8 +13,15 @@ from hypothesis import strategies as st
 
 from quorate.adts.log import Value
 from quorate.api_specs import values
-from quorate.api_specs.limits import DEFAULTS, Limits
+from quorate.api_specs.limits import (
+    DEFAULTS,
+    ENTRY_BYTES,
+    STATE_BYTES_MAX,
+    WORK_OF_A_WAITING_BYTE,
+    Limits,
+)
 from quorate.api_specs.values import (
+    BRACKET_BYTES,
     BadValue,
     check_value,
     comparable,
@@ -23,6 +30,8 @@ from quorate.api_specs.values import (
     json_to_value,
     outside_strings,
     to_value,
+    waiting_weight,
+    work_bytes,
 )
 from tests.support.calls import calls
 
@@ -357,3 +366,50 @@ def test_no_place_is_put_into_words_unless_it_is_told(value: list[Any]) -> None:
 def test_a_place_is_told_through_arrays_and_objects() -> None:
     with pytest.raises(BadValue, match=r"the value at \.a\[1\]\.b\[2\] is nan"):
         to_value({"z": [[1]], "a": [[], {"b": [0, 1, math.nan]}]})
+
+
+CALL = '["add",["x"]]'
+
+
+def test_a_call_that_waits_weighs_its_arguments_and_a_part_of_the_work_on_the_state() -> None:
+    work = work_bytes(CALL)
+    assert work == len(CALL) + 2 * BRACKET_BYTES
+    brought = len(CALL)
+    assert waiting_weight(0, 0, "x" * 10_000) == 0
+    assert waiting_weight(1, work, None) == ENTRY_BYTES + brought
+    state = "[]" * 3200
+    on_state = work_bytes(state) // WORK_OF_A_WAITING_BYTE
+    assert waiting_weight(1, work, state) == ENTRY_BYTES + brought + on_state
+    assert waiting_weight(5, 5 * work, state) - 5 * (ENTRY_BYTES + brought + on_state) in range(15)
+
+
+def test_a_call_runs_on_what_those_before_it_bring() -> None:
+    """A log of calls that fill an empty object took as long as one on a large state."""
+    calls, brought = 1000, len('["add",["x"]]')
+    base = calls * (ENTRY_BYTES + brought)
+    grown = calls * brought // 2  # In the mean.
+    assert (
+        waiting_weight(calls, calls * work_bytes(CALL), None)
+        == base + calls * grown // WORK_OF_A_WAITING_BYTE
+    )
+
+
+def test_calls_that_wait_are_no_more_work_than_a_look_may_run() -> None:
+    """Whatever the state, and however it grows: four megabytes, as `work_bytes` counts them, or one call."""
+    most = DEFAULTS.waiting_bytes_max(3)
+    for state in ("", "x" * STATE_BYTES_MAX, "[]" * (STATE_BYTES_MAX // 2)):
+        for text in (CALL, '["add",["' + "x" * 3000 + '"]]', '["add",[' + "[]," * 50 + "[]]]"):
+            work = work_bytes(text)
+            fitting = (n for n in range(1, 3000) if waiting_weight(n + 1, (n + 1) * work, state) > most)
+            calls = next(fitting)
+            brought = work - 2 * BRACKET_BYTES
+            run = sum(work_bytes(state) + number * brought for number in range(calls))
+            assert run <= most * WORK_OF_A_WAITING_BYTE
+
+
+@pytest.mark.parametrize(("state", "fits"), [("", 699), ("x" * 250_000, 16)])
+def test_of_small_calls_hundreds_wait_and_a_few_on_a_large_state(state: str, fits: int) -> None:
+    """As docs/how-to/own-types.md tells."""
+    work, most = work_bytes('["bump",[1]]'), DEFAULTS.waiting_bytes_max(3)
+    assert waiting_weight(fits, fits * work, state) <= most
+    assert waiting_weight(fits + 1, (fits + 1) * work, state) > most

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quorate.adts.log import Entry, Summary, Value
+from quorate.api_specs.values import BRACKET_BYTES
 from quorate.gc.pruning import ANY_ARRIVAL
 from quorate.replica.data_folder.identity import DATABASE_FILE, open_folder
 from quorate.replica.protocol.log import (
@@ -36,7 +37,7 @@ TIMES = [make(us, counter, site) for us in (1, 2, 3, 9) for counter in (0, 1) fo
 names = st.sampled_from(NAMES)
 times = st.sampled_from(TIMES)
 bounds = st.sampled_from([ZERO, *TIMES, INFINITY])
-values = st.sampled_from([Value("1"), Value('"é\U0001f600"'), Value("null")])
+values = st.sampled_from([Value("1"), Value('"é\U0001f600"'), Value("null"), Value('["é[",{"a":[{}]}]')])
 
 
 def entries(name: str) -> st.SearchStrategy[Entry]:
@@ -192,9 +193,9 @@ def test_the_clock_rises_with_each_promise_also_below_it(tmp_path: Path) -> None
     store.close()
 
 
-def put(store: Store, t: Timestamp, name: str = "queue/a") -> None:
+def put(store: Store, t: Timestamp, name: str = "queue/a", value: str = "1") -> None:
     state = store.state(name) or ObjectState(name)
-    store.apply([PutRows(name, (Entry(t, t, Value("1")),)), PutState(state)])
+    store.apply([PutRows(name, (Entry(t, t, Value(value)),)), PutState(state)])
 
 
 def test_arrival_numbers_do_not_repeat_after_deletes_and_restarts(tmp_path: Path) -> None:
@@ -290,15 +291,16 @@ def test_what_lies_above_a_timestamp_is_counted_on_through_puts_deletes_and_what
     store: Store,
 ) -> None:
     times = sorted(TIMES)
+    call = '["é",[{}]]'
     for t in times[:4]:
-        put(store, t)
-    one = len(store.rows("queue/a", ZERO, 1)[0].entry.value or "")
+        put(store, t, value=call)
+    one = 11 + 3 * BRACKET_BYTES
     assert store.above("queue/a", times[0]) == (3, 3 * one)
-    put(store, times[4])
-    put(store, times[5])
+    put(store, times[4], value=call)
+    put(store, times[5], value=call)
     assert store.above("queue/a", times[0]) == (5, 5 * one)
     store.commit()
-    put(store, times[6])
+    put(store, times[6], value=call)
     assert store.above("queue/a", times[0]) == (6, 6 * one)
     store.rollback()
     assert store.above("queue/a", times[0]) == (5, 5 * one)

@@ -4,7 +4,7 @@ from collections.abc import Generator
 
 import pytest
 
-from quorate.client_sdk.protocol.core.line import Line
+from quorate.client_sdk.protocol.core.line import Line, Passage
 from quorate.client_sdk.protocol.core.rounds import Event, Expired, Task
 from quorate.timestamps.clock import Now
 from tests.unit.client_sdk.protocol.core.test_rounds import DEADLINE_S, Post
@@ -130,3 +130,48 @@ def test_who_waits_waits_until_its_deadline_and_leaves_the_others_as_they_are() 
     assert not asking.woken
     asking.go_on(first)
     assert asking.woken == [third]
+
+
+def test_so_many_go_on_side_by_side_and_the_others_in_their_order() -> None:
+    passage, entered, woken = Passage(), dict[Task, bool](), list[Task]()
+    tasks = [Task(number, Post(), Now(0.0, 0), DEADLINE_S) for number in range(5)]
+    steps = {task: passage.enter(task, 2, woken.append) for task in tasks}
+
+    def go_on(task: Task) -> None:
+        try:
+            steps[task].send(None)
+        except StopIteration as stop:
+            entered[task] = stop.value
+
+    for task in tasks:
+        go_on(task)
+    assert entered == dict.fromkeys(tasks[:2], True)
+    woken.clear()
+    go_on(tasks[3])
+    assert tasks[3] not in entered, "it was woken for nothing"
+    passage.leave(woken.append)
+    assert woken == [tasks[2]]
+    go_on(tasks[2])
+    assert entered[tasks[2]] is True, "its turn has come"
+    passage.leave(woken.append)
+    steps[tasks[3]].close()
+    assert woken[-1] is tasks[4], "who goes lets the next one in"
+    go_on(tasks[4])
+    assert entered[tasks[4]] is True
+
+
+def test_who_has_no_turn_before_its_deadline_does_not_enter() -> None:
+    passage, tasks = Passage(), [Task(number, Post(), Now(0.0, 0), DEADLINE_S) for number in range(2)]
+    first, second = (passage.enter(task, 1, lambda _: None) for task in tasks)
+    with pytest.raises(StopIteration):
+        next(first)
+    next(second)
+    tasks[1].now = Now(DEADLINE_S, 0)
+    with pytest.raises(StopIteration) as ended:
+        second.send(None)
+    assert ended.value.value is False
+    passage.leave(lambda _: None)
+    third = passage.enter(tasks[0], 1, lambda _: None)
+    with pytest.raises(StopIteration) as ended:
+        next(third)
+    assert ended.value.value is True

@@ -353,6 +353,21 @@ def test_a_call_in_the_log_is_recovered_without_the_code() -> None:
     assert again.results == {0: Fate.IN_FORCE, 1: Response("Ok", (Json('{"a":1}'),))}
 
 
+def test_a_summary_adopts_no_more_calls_than_wait_elsewhere_unless_others_are_to_be_settled() -> None:
+    """Hundreds that fences had kept from their quorums were adopted on a large state: each look at it took half a minute."""
+    large = replace(holding(), value=Value('{"state":{"items":{},"kept":[' + "[]," * 80_000 + "[]]}}"))
+    calls = [stored(6, "add", f"{number}").entry for number in range(9)]
+    calls = [replace(each, id=f"e{number}") for number, each in enumerate(calls)]
+    plan = planned(large, *(RecoverCommand(each, may_be_complete=True, is_to_run=True) for each in calls))
+    fates = list(plan.results.values())
+    room = fates.count(Fate.IN_FORCE)
+    assert 0 < room < len(calls)
+    assert fates == [Fate.IN_FORCE] * room + [Fate.UNKNOWN] * (len(calls) - room)
+    assert plan.summary.adopted == tuple(calls[:room])
+    plan = planned(plan.summary, RecoverCommand(calls[-1], may_be_complete=True))
+    assert plan.results == {0: Fate.IN_FORCE}, "it is settled by who looks, and keeps nobody waiting"
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [

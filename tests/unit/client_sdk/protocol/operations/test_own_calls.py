@@ -9,13 +9,14 @@ from quorate.adts.log import Summary, Value
 from quorate.adts.plain_class import Json, PlainClass
 from quorate.adts.specification import Response
 from quorate.adts.types.catalogue import kept_type
+from quorate.api_specs import values
 from quorate.api_specs.cluster import ClockSettings, ClusterDocument
-from quorate.api_specs.limits import STATE_BYTES_MAX, Limits
+from quorate.api_specs.limits import ENTRY_BYTES, STATE_BYTES_MAX, Limits
 from quorate.api_specs.messages import Accept, Append, Appended, Collect, Refused, Status
 from quorate.client_sdk.protocol.core.rounds import Resolved, Task
 from quorate.client_sdk.protocol.core.values import Done, Failed, Invoke, Operation, Repair, Write
 from quorate.client_sdk.protocol.decisions import own_transitions
-from quorate.client_sdk.protocol.decisions.transitions import Command, FoldCommand
+from quorate.client_sdk.protocol.decisions.transitions import Command, Fate, FoldCommand, RecoverCommand
 from quorate.client_sdk.protocol.front_end import FrontEnd
 from quorate.client_sdk.protocol.operations import own_calls
 from quorate.client_sdk.protocol.operations.own_calls import LOOK_BYTES_MAX, STORED_BYTES_MAX
@@ -533,6 +534,22 @@ def test_a_call_that_may_be_stored_is_not_decided_though_the_state_is_found_to_b
     assert (stage.result.reason, stage.result.definite) == ("unknown", False)
 
 
+def test_a_call_that_a_decision_has_no_room_for_has_those_run_that_wait() -> None:
+    """Nobody else may: they are adopted, in no log, and the calls of others are refused or recovered as this one is."""
+    stage = Stage()
+    stage.play(own_calls.invoke(replace(put("a"), object="queue/q"), stage.task, stage))
+    stage.answer("r1", shown())
+    (sent,) = stage.open_to("r1").entries
+    stage.answer("r1", Appended(Status(), (True,)))
+    stage.answer_all(Appended(Status(), (False,)), "r2", "r3")
+    stage.sleep(0.1)
+    (asked,) = stage.commands
+    assert asked.command == RecoverCommand(sent, may_be_complete=False, is_to_run=True)
+    stage.decide(Fate.UNKNOWN)
+    stage.answer_all(shown(), *REPLICAS)
+    assert [each.command for each in stage.commands] == [FoldCommand(BASKET)]
+
+
 FEW = Limits(value_bytes_max=6000)
 """A state of 3,000 bytes at most for which calls are stored, and 1,000 bytes of calls that wait at each replica: a handful."""
 TIMINGS = pytest.mark.parametrize("front_end_error_s", [None, 0.0], ids=["alone", "in a round"])
@@ -609,6 +626,117 @@ def test_where_there_is_no_room_the_calls_that_wait_run_first(
         hand.settle()
     assert all(isinstance(each, Done) for each in hand.outcomes.values())
     assert hand.ask("f3", call("content")) == answer(**{"a" * 100: 30})
+
+
+def test_of_many_calls_without_room_one_has_those_run_that_wait_and_a_few_go_on_together(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each of hundreds looked, had them run and was sent again, until their deadlines: replicas took different ones, and most outcomes were unknown."""
+    hand = few(monkeypatch, None, blind=2, initial=2, final=2)
+    making, storing = _under_way(monkeypatch, "_finds_quorums"), _under_way(monkeypatch, "_stored")
+    names = [f"put {number}" for number in range(40)]
+    hand.ask("f1", put("a" * 100))
+    hand.start_all("f1", dict.fromkeys(names, put("a" * 100)))
+    hand.settle()
+    assert all(isinstance(hand.outcomes[name], Done) for name in names)
+    assert hand.ask("f3", call("content")) == answer(**{"a" * 100: 41})
+    assert max(making) == 1
+    assert 1 < max(storing) <= FEW.waiting_bytes_max(3) // (ENTRY_BYTES + 100)
+
+
+def _under_way(monkeypatch: pytest.MonkeyPatch, name: str) -> list[int]:
+    """How many of these steps were under way, each time that some began."""
+    real, numbers, found = getattr(own_calls, name), [0], list[int]()
+
+    def steps(*args: Any) -> Any:
+        numbers[0] += 1
+        found.append(numbers[0])
+        try:
+            return (yield from real(*args))
+        finally:
+            numbers[0] -= 1
+
+    monkeypatch.setattr(own_calls, name, steps)
+    return found
+
+
+def test_a_call_that_has_no_turn_to_be_stored_was_not_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    hand = few(monkeypatch, None, blind=2, initial=2, final=2)
+    hand.ask("f1", put("a" * 100))
+    names = [f"put {number}" for number in range(40)]
+    hand.start_all("f1", dict.fromkeys(names, put("a" * 100)))
+    for replica in ALL:
+        hand.carry("f1", replica)
+    while not all(name in hand.outcomes for name in names):
+        hand.drop("f1")
+        hand.sleep()
+    ends = [hand.outcomes[name] for name in names]
+    stored = sum(isinstance(each, Done) for each in ends)
+    assert 0 < stored < 10
+    refused = [each for each in ends if isinstance(each, Failed)]
+    assert {(each.reason, each.definite) for each in refused} == {("log-full", True)}
+    hand.packets.clear()
+    assert hand.ask("f3", call("content")) == answer(**{"a" * 100: 1 + stored})
+
+
+def test_while_calls_that_wait_cannot_be_run_one_finds_out_for_those_who_wait_with_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = list[Task]()
+
+    def finds_none(_operation: Invoke, until_s: float, task: Task, _machine: Any) -> Any:
+        found.append(task)
+        while task.now.mono_s < until_s:
+            yield until_s
+        return False
+
+    monkeypatch.setattr(own_calls, "_finds_quorums", finds_none)
+    hand, names = _full(monkeypatch)
+    hand.settle()
+    assert [hand.outcomes[name] for name in names] == [own_calls.WAITING] * len(names)
+    assert 1 < len(found) < len(names) / 2
+
+
+def test_a_call_that_waits_behind_others_until_its_deadline_was_not_done(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stuck = Failed("unknown", "some replica stores it", definite=False)
+
+    def stuck_at_some(_operation: Invoke, _text: Value, task: Task, _machine: Any) -> Any:
+        while not task.is_late:
+            yield task.deadline_s
+        return stuck
+
+    monkeypatch.setattr(own_calls, "_stored", stuck_at_some)
+    hand, names = _full(monkeypatch)
+    hand.sleep()
+    ends = [hand.outcomes[name] for name in names]
+    few_of_them = ends.index(own_calls.WAITING)
+    assert few_of_them == FEW.waiting_bytes_max(3) // (ENTRY_BYTES + len('["add",["a",1]]'))
+    assert ends == [stuck] * few_of_them + [own_calls.WAITING] * (len(ends) - few_of_them)
+
+
+def _full(monkeypatch: pytest.MonkeyPatch) -> tuple[Hand, list[str]]:
+    """A front end that knows that replicas have no room, and twenty calls that it begins."""
+    hand = few(monkeypatch, None, blind=2, initial=2, final=2)
+    hand.ask("f1", call("content"))
+    hand._fronts["f1"].cache_of(OBJECT).is_full = True
+    names = [f"put {number}" for number in range(20)]
+    hand.start_all("f1", dict.fromkeys(names, put("a")))
+    return hand, names
+
+
+@pytest.mark.parametrize(("part", "step"), [(1, "promise"), (10**6, "look")])
+def test_a_blind_call_on_a_state_that_is_too_much_work_is_decided(
+    part: int, step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that waits would take more than all the room."""
+    monkeypatch.setattr(values, "WORK_OF_A_WAITING_BYTE", part)
+    hand = few(monkeypatch, None, blind=2, initial=2, final=2)
+    hand.ask("f1", call("fill", 1500))
+    hand.start("f1", put("a"), "put")
+    asks = {type(request) for packet in hand.packets for request in packet.send.requests}
+    assert asks == ({Collect} if step == "promise" else {Append})
 
 
 def test_what_some_store_and_others_have_no_room_for_is_done_once_the_others_have(
