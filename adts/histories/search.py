@@ -1,9 +1,11 @@
 """Is there an order of the calls that serial objects would have answered as these were? Exact (Wing and Gong 1993, Lowe 2017).
 
-Depth first over (calls placed, states of the objects), each visited once.
+Over (calls placed, states of the objects), each visited once. The likeliest call is tried first, on and on. From a dead end the search goes back to the
+latest visit from which not all was tried and to the earliest in turn: a mistake just made is mended soon, and one made at the beginning, too.
 """
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections import deque
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from ..specification import SerialSpecification
@@ -67,6 +69,10 @@ def forced_order(
     return order_of(model, calls)
 
 
+_Visit = tuple[Any, int]
+"""The calls that are placed, and the number of the states after them."""
+
+
 class _Search:
     def __init__(self, specifications: Mapping[str, SerialSpecification], order: Order) -> None:
         self._order = order
@@ -74,46 +80,54 @@ class _Search:
 
     def run(self, visits_max: int) -> Found:
         """See `search`."""
-        order = self._order
-        start, state = self._steps.start()
-        if order.is_done(start):
-            return self._found(True, [], state, (), 0)
-        path: list[int] = []
-        seen: set[tuple[Hashable, int]] = {(start, state)}
-        branches = [self._steps.further(start, state)]
-        longest: tuple[list[int], Any, int] = [], start, state
-        while branches:
-            branch = next(branches[-1], None)
-            if branch is None:
-                branches.pop()
-                if path:
-                    path.pop()
+        order, steps = self._order, self._steps
+        start = longest = steps.start()
+        came: dict[_Visit, tuple[int, _Visit, int]] = {start: (0, start, -1)}
+        """Of each visit: how many calls are placed, the visit before it, and the call that led from there."""
+        if order.is_done(start[0]):
+            return self._found(True, came, start, ())
+        left = deque([(start, steps.further(*start))])
+        """The visits from which not all was tried, the earliest first."""
+        is_ahead = is_latest = True
+        while left:
+            is_last = is_ahead or is_latest
+            visit, further = left.pop() if is_last else left.popleft()
+            step = next((each for each in further if each[1:] not in came), None)
+            is_ahead = step is not None
+            if step is None:
+                is_latest = not is_latest
                 continue
-            number, placed, state = branch
-            if (placed, state) in seen:
-                continue
-            if order.is_done(placed):
-                return self._found(True, [*path, number], state, (), len(seen))
-            seen.add((placed, state))
-            if len(seen) > visits_max:
+            (left.append if is_last else left.appendleft)((visit, further))
+            number, after, count = step[0], step[1:], came[visit][0] + 1
+            came[after] = count, visit, number
+            if order.is_done(after[0]):
+                return self._found(True, came, after, ())
+            if len(came) > visits_max:
                 raise Inconclusive(f"no answer after {visits_max} steps over {len(order.calls)} calls")
-            path.append(number)
-            branches.append(self._steps.further(placed, state))
-            if len(path) > len(longest[0]):
-                longest = list(path), placed, state
-        numbers, placed, state = longest
-        stuck = [number for number in order.next(placed) if number < order.known]
-        until = order.passed(placed for placed, _ in seen)
-        return self._found(False, numbers, state, stuck, len(seen))._replace(until=until)
+            if count > came[longest][0]:
+                longest = after
+            left.append((after, steps.further(*after)))
+        stuck = [number for number in order.next(longest[0]) if number < order.known]
+        until = order.passed(placed for placed, _ in came)
+        return self._found(False, came, longest, stuck)._replace(until=until)
 
     def _found(
-        self, is_right: bool, numbers: Sequence[int], state: int, stuck: Sequence[int], visits: int
+        self,
+        is_right: bool,
+        came: Mapping[_Visit, tuple[int, _Visit, int]],
+        last: _Visit,
+        stuck: Sequence[int],
     ) -> Found:
         calls = self._order.calls
+        states = self._steps.states(last[1])
+        path = list[int]()
+        while came[last][0]:
+            _, last, number = came[last]
+            path.append(number)
         return Found(
             is_right,
-            tuple(calls[number] for number in numbers),
-            self._steps.states(state),
+            tuple(calls[number] for number in reversed(path)),
+            states,
             tuple(calls[number] for number in stuck),
-            visits,
+            len(came),
         )

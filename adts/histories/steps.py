@@ -9,6 +9,7 @@ from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from ..specification import Event, EventClass, Invocation, Response, SerialSpecification, outcomes_of
+from .likely import Likely
 from .orders import Order
 
 UNTOLD: Final = -1
@@ -21,6 +22,7 @@ class Steps:
 
     def __init__(self, specifications: Mapping[str, SerialSpecification], order: Order) -> None:
         self._order = order
+        self._likely = Likely(order.calls)
         self._objects = list(specifications)
         self._specifications = list(specifications.values())
         self._states: list[tuple[Hashable, ...]] = []
@@ -57,32 +59,29 @@ class Steps:
         return dict(zip(self._objects, self._states[state], strict=True))
 
     def further(self, placed: Any, state: int) -> Iterator[tuple[int, Any, int]]:
-        """(call, placed, state) of each step from here."""
+        """(call, placed, state) of each step from here, the likeliest first."""
         order, kind_of = self._order, self._kind_of
-        numbers = order.next(placed)
-        known = [number for number in numbers if number < order.known]
         left = []
-        for number in known:
+        for number in order.next(placed):
             kind = kind_of[number]
-            if not self._never_changes[kind]:
+            if number >= order.known or not self._never_changes[kind]:
                 left.append(number)
             elif after := self._after(kind, state):
                 if set(after) == {state}:
                     return iter(((number, order.with_one(placed, number), state),))
                 left.append(number)
-        return self._branches(placed, state, left, numbers[len(known) :])
+        return self._branches(placed, state, left)
 
-    def _branches(
-        self, placed: Any, state: int, known: Sequence[int], unknown: Sequence[int]
-    ) -> Iterator[tuple[int, Any, int]]:
+    def _branches(self, placed: Any, state: int, numbers: Sequence[int]) -> Iterator[tuple[int, Any, int]]:
         """What each of these calls leads to; an object is asked when the branch is looked at."""
         order, kind_of = self._order, self._kind_of
-        for number in known:
-            for new in self._after(kind_of[number], state):
-                yield number, order.with_one(placed, number), new
         alike = set()
-        for number in unknown:
-            if (kind := kind_of[number]) not in alike:
+        for number in self._likely.first(numbers) if len(numbers) > 1 else numbers:
+            kind = kind_of[number]
+            if number < order.known:
+                for new in self._after(kind, state):
+                    yield number, order.with_one(placed, number), new
+            elif kind not in alike:
                 alike.add(kind)  # They can be swapped: one stands for all.
                 for new in self._after(kind, state):
                     if new != state:

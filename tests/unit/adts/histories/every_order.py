@@ -8,7 +8,7 @@ from typing import Any
 from quorate.adts.histories.calls import NEVER, Call
 from quorate.adts.histories.orders import Model
 from quorate.adts.legality import invocations_of
-from quorate.adts.specification import Invocation, Specification, outcomes_of
+from quorate.adts.specification import Specification, outcomes_of
 
 
 def in_some_order(specifications: Mapping[str, Specification], calls: Sequence[Call], model: Model) -> bool:
@@ -61,7 +61,7 @@ def random_calls(
     *,
     distinct: bool = False,
 ) -> list[Call]:
-    """Overlapping calls: played in some order on the specifications, then perhaps damaged. `distinct`: no item is put in twice."""
+    """Overlapping calls: played in some order on the specifications, then perhaps damaged. `distinct`: no text is put in twice."""
     states: dict[str, Any] = {name: each.initial() for name, each in specifications.items()}
     overlap = rng.choice([3, 12, 25])
     seen = {name: [state] for name, state in states.items()}
@@ -69,8 +69,8 @@ def random_calls(
     for number in range(rng.randint(2, calls_max)):
         name = rng.choice(list(specifications))
         invocation = rng.choice(invocations_of(specifications[name]))
-        if distinct and invocation.operation == "Enq":
-            invocation = Invocation("Enq", (f"v{number}",))
+        if distinct and invocation.args and isinstance(invocation.args[-1], str):
+            invocation = invocation._replace(args=(*invocation.args[:-1], f"v{number}"))
         outcomes = list(outcomes_of(specifications[name], states[name], invocation))
         is_lost = rng.random() < 0.2
         answers: tuple[Any, ...] = ()

@@ -4,9 +4,12 @@ import random
 
 import pytest
 
-from quorate.adts.histories.calls import Call
+from quorate.adts import library
+from quorate.adts.histories.calls import NEVER, Call
 from quorate.adts.histories.orders import Model
 from quorate.adts.histories.search import Inconclusive, search
+from quorate.adts.own import Computed
+from quorate.adts.plain_class import PlainClass, frozen
 from quorate.adts.specification import Invocation, Response
 from quorate.adts.types.catalogue import known_types
 from tests.unit.adts.histories.every_order import in_some_order, is_right, random_calls
@@ -29,6 +32,53 @@ def test_search_agrees_with_trying_every_order(adt: str, model: Model) -> None:
         verdicts[expected] += 1
     # Few short histories cannot be reordered to be right.
     assert model is Model.SERIALIZABLE or min(verdicts.values()) >= 2, verdicts
+
+
+class Trail:
+    """All that was put and not taken again."""
+
+    blind = ("put",)
+
+    def __init__(self) -> None:
+        self.items: list[str] = []
+
+    def put(self, item: str) -> None:
+        self.items.append(item)
+
+    def take(self) -> str | None:
+        return self.items.pop() if self.items else None
+
+    def look(self) -> list[str]:
+        return self.items
+
+
+class Text:
+    """A text that grows."""
+
+    def __init__(self) -> None:
+        self.text = ""
+
+    def append(self, part: str) -> None:
+        self.text += part
+
+    def look(self) -> str:
+        return self.text
+
+
+@pytest.mark.parametrize("is_known_what_changes", [False, True])
+@pytest.mark.parametrize("plain", [Trail, Text, library.Stack, library.Directory, library.Counter])
+def test_of_types_of_ones_own_too(plain: type, *, is_known_what_changes: bool) -> None:
+    """Also where a text that is put in shows what was tried first."""
+    specification = Computed(PlainClass(plain)) if is_known_what_changes else PlainClass(plain)
+    verdicts = {True: 0, False: 0}
+    for seed in range(HISTORIES):
+        calls = random_calls({"x": specification}, random.Random(seed), 6, distinct=seed % 2 == 0)
+        expected = in_some_order({"x": specification}, calls, Model.LINEARIZABLE)
+        found = search({"x": specification}, calls)
+        assert found.is_right == expected, f"seed {seed}"
+        assert not expected or is_right({"x": specification}, found.order, Model.LINEARIZABLE), f"seed {seed}"
+        verdicts[expected] += 1
+    assert min(verdicts.values()) >= 5, verdicts
 
 
 @pytest.mark.parametrize("model", Model)
@@ -69,6 +119,36 @@ def test_a_long_backlog_is_checked_in_one_go() -> None:
     found = search({"q": known_types()["queue"]}, calls)
     assert found.is_right
     assert found.visits <= 2500
+
+
+def put(item: str, invoked: int, returned: int = NEVER) -> Call:
+    return Call(
+        "p", "t", Invocation("put", (item,)), invoked, returned, (Response("Ok"),) if returned < NEVER else ()
+    )
+
+
+def look(items: list[str], invoked: int, returned: int) -> Call:
+    return Call("p", "t", Invocation("look"), invoked, returned, (Response("Ok", (frozen(items),)),))
+
+
+def test_what_is_shown_is_placed_in_that_order() -> None:
+    """Of eight calls there are 40,320 orders."""
+    items = [f"v{number}" for number in (3, 0, 7, 5, 1, 6, 2, 4)]
+    for end in (NEVER, 90):
+        calls = [put(item, int(item[1:]), end) for item in items]
+        found = search({"t": PlainClass(Trail)}, [*calls, look(items, 100, 101)])
+        assert found.is_right
+        assert found.visits == 10
+
+
+def test_an_early_mistake_is_mended_before_all_that_follows_it_is_tried() -> None:
+    """Nobody knows that the first item was taken, until the last answer came."""
+    items = [f"v{number}" for number in range(8)]
+    taken = Call("p", "t", Invocation("take"), 3)
+    calls = [put("first", 1, 2), taken, *(put(item, 10, 20) for item in items), look(items, 30, 31)]
+    found = search({"t": PlainClass(Trail)}, calls)
+    assert found.is_right
+    assert found.visits <= 100
 
 
 def test_a_search_is_given_up_beyond_its_bound() -> None:
