@@ -91,22 +91,26 @@ class _Search:
         is_ahead = is_latest = True
         while left:
             is_last = is_ahead or is_latest
-            visit, further = left.pop() if is_last else left.popleft()
-            step = next((each for each in further if each[1:] not in came), None)
-            is_ahead = step is not None
-            if step is None:
+            visit, further = left[-1] if is_last else left[0]
+            is_ahead = False
+            for number, placed, state in further:
+                after = placed, state
+                if after in came:
+                    continue
+                is_ahead = True
+                count = came[visit][0] + 1
+                came[after] = count, visit, number
+                if order.is_done(placed):
+                    return self._found(True, came, after, ())
+                if len(came) > visits_max:
+                    raise Inconclusive(f"no answer after {visits_max} steps over {len(order.calls)} calls")
+                if count > came[longest][0]:
+                    longest = after
+                left.append((after, steps.further(*after)))
+                break
+            else:
                 is_latest = not is_latest
-                continue
-            (left.append if is_last else left.appendleft)((visit, further))
-            number, after, count = step[0], step[1:], came[visit][0] + 1
-            came[after] = count, visit, number
-            if order.is_done(after[0]):
-                return self._found(True, came, after, ())
-            if len(came) > visits_max:
-                raise Inconclusive(f"no answer after {visits_max} steps over {len(order.calls)} calls")
-            if count > came[longest][0]:
-                longest = after
-            left.append((after, steps.further(*after)))
+                (left.pop if is_last else left.popleft)()
         stuck = [number for number in order.next(longest[0]) if number < order.known]
         until = order.passed(placed for placed, _ in came)
         return self._found(False, came, longest, stuck)._replace(until=until)

@@ -60,25 +60,25 @@ class Steps:
 
     def further(self, placed: Any, state: int) -> Iterator[tuple[int, Any, int]]:
         """(call, placed, state) of each step from here, the likeliest first."""
-        order, kind_of = self._order, self._kind_of
-        left = []
+        order, kind_of, never_changes = self._order, self._kind_of, self._never_changes
+        known, left = order.known, []
         for number in order.next(placed):
-            kind = kind_of[number]
-            if number >= order.known or not self._never_changes[kind]:
-                left.append(number)
-            elif after := self._after(kind, state):
+            if number < known and never_changes[kind_of[number]]:
+                after = self._after(kind_of[number], state)
+                if not after:
+                    continue
                 if set(after) == {state}:
                     return iter(((number, order.with_one(placed, number), state),))
-                left.append(number)
+            left.append(number)
         return self._branches(placed, state, left)
 
     def _branches(self, placed: Any, state: int, numbers: Sequence[int]) -> Iterator[tuple[int, Any, int]]:
         """What each of these calls leads to; an object is asked when the branch is looked at."""
-        order, kind_of = self._order, self._kind_of
+        order, known = self._order, self._order.known
         alike = set()
         for number in self._likely.first(numbers) if len(numbers) > 1 else numbers:
-            kind = kind_of[number]
-            if number < order.known:
+            kind = self._kind_of[number]
+            if number < known:
                 for new in self._after(kind, state):
                     yield number, order.with_one(placed, number), new
             elif kind not in alike:

@@ -8,10 +8,12 @@ from typing import Any
 from quorate.adts.histories.calls import NEVER, Call
 from quorate.adts.histories.orders import Model
 from quorate.adts.legality import invocations_of
-from quorate.adts.specification import Specification, outcomes_of
+from quorate.adts.specification import SerialSpecification, outcomes_of
 
 
-def in_some_order(specifications: Mapping[str, Specification], calls: Sequence[Call], model: Model) -> bool:
+def in_some_order(
+    specifications: Mapping[str, SerialSpecification], calls: Sequence[Call], model: Model
+) -> bool:
     """Whether there is a right order."""
     known = [call for call in calls if call.is_known]
     unknown = [call for call in calls if not call.is_known]
@@ -23,7 +25,7 @@ def in_some_order(specifications: Mapping[str, Specification], calls: Sequence[C
     )
 
 
-def is_right(specifications: Mapping[str, Specification], order: Sequence[Call], model: Model) -> bool:
+def is_right(specifications: Mapping[str, SerialSpecification], order: Sequence[Call], model: Model) -> bool:
     """Whether an order respects the model, and the specifications explain it."""
     return respects(order, model) and plays(specifications, order)
 
@@ -37,7 +39,7 @@ def respects(order: Sequence[Call], model: Model) -> bool:
     )
 
 
-def plays(specifications: Mapping[str, Specification], order: Sequence[Call]) -> bool:
+def plays(specifications: Mapping[str, SerialSpecification], order: Sequence[Call]) -> bool:
     """Whether the objects, one after the other, may answer like that."""
     reached: set[tuple[tuple[str, Any], ...]] = {
         tuple((name, each.initial()) for name, each in specifications.items())
@@ -55,7 +57,7 @@ def plays(specifications: Mapping[str, Specification], order: Sequence[Call]) ->
 
 
 def random_calls(
-    specifications: Mapping[str, Specification],
+    specifications: Mapping[str, SerialSpecification],
     rng: random.Random,
     calls_max: int = 6,
     *,

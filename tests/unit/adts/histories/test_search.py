@@ -10,7 +10,7 @@ from quorate.adts.histories.orders import Model
 from quorate.adts.histories.search import Inconclusive, search
 from quorate.adts.own import Computed
 from quorate.adts.plain_class import PlainClass, frozen
-from quorate.adts.specification import Invocation, Response
+from quorate.adts.specification import Invocation, Response, SerialSpecification
 from quorate.adts.types.catalogue import known_types
 from tests.unit.adts.histories.every_order import in_some_order, is_right, random_calls
 
@@ -69,7 +69,8 @@ class Text:
 @pytest.mark.parametrize("plain", [Trail, Text, library.Stack, library.Directory, library.Counter])
 def test_of_types_of_ones_own_too(plain: type, *, is_known_what_changes: bool) -> None:
     """Also where a text that is put in shows what was tried first."""
-    specification = Computed(PlainClass(plain)) if is_known_what_changes else PlainClass(plain)
+    bare = PlainClass(plain)
+    specification: SerialSpecification = Computed(bare) if is_known_what_changes else bare
     verdicts = {True: 0, False: 0}
     for seed in range(HISTORIES):
         calls = random_calls({"x": specification}, random.Random(seed), 6, distinct=seed % 2 == 0)
