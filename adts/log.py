@@ -4,8 +4,10 @@ Item values are JSON text: nothing below the edges of the system looks into them
 can be part of a cycle, so the garbage collector need not look at it (`gc=False`).
 """
 
+from collections.abc import Callable
 from collections.abc import Set as AbstractSet
-from typing import Final, Literal, NewType
+from operator import attrgetter
+from typing import Any, Final, Literal, NewType
 
 from msgspec import UNSET, Struct, UnsetType
 
@@ -27,6 +29,11 @@ class Entry(Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fi
     id: str
     t: Timestamp
     value: Value | None | UnsetType = UNSET
+
+
+t_of: Final[Callable[[Entry], Timestamp]] = attrgetter("t")
+value_of: Final[Callable[[Entry], Any]] = attrgetter("value")
+"""What a replica asks of each entry, several times: no function of ours runs for it."""
 
 
 class Decision(Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True):

@@ -185,5 +185,5 @@ class Claim(Struct, frozen=True, gc=False):
 
 
 Effect = PutRows | PutState | PutEvent | MarkComplete | Forget | Claim | PutReservation
-PROMISES: Final = (PutRows, PutState, PutReservation)
+PROMISES: Final = frozenset((PutRows, PutState, PutReservation))
 """The effects that must not be forgotten."""

@@ -7,7 +7,7 @@ from typing import Final
 
 from ...adts.log import Entry
 from ...api_specs.values import payload_work
-from ...timestamps.timestamp import Timestamp
+from ...timestamps.timestamp import ZERO, Timestamp
 from ..protocol.log import ObjectState
 
 RECENT_MAX: Final = 4000
@@ -46,20 +46,17 @@ class CachedObject:
         """At or above the timestamp of each row."""
         return self.recent[-1] if self.recent else self.recent_above
 
-    def add(self, timestamps: Iterable[Timestamp]) -> None:
-        for timestamp in timestamps:
-            if timestamp > self.recent_above:
-                insort(self.recent, timestamp)
+    def add(self, entries: Iterable[Entry]) -> None:
+        """There are rows of these entries, too."""
+        for entry in entries:
+            if entry.t > self.recent_above:
+                insort(self.recent, entry.t)
         if len(self.recent) > RECENT_MAX:
             self.drop(self.recent[-(RECENT_MAX // 2)])
-
-    def count(self, entries: Iterable[Entry]) -> None:
-        """There are these rows, too."""
-        if self.counted is None:
-            return
-        after, _, _ = self.counted
-        above = [entry for entry in entries if entry.t > after]
-        self.counted = after, self.counted[1] + len(above), self.counted[2] + payload_work(above)
+        if self.counted is not None:
+            after, rows, work = self.counted
+            above = [entry for entry in entries if entry.t > after]
+            self.counted = after, rows + len(above), work + payload_work(above)
 
     def drop(self, upto: Timestamp) -> None:
         """Remember only what lies above `upto`; what is below must be asked for."""
@@ -73,13 +70,17 @@ class CachedObject:
         return place < len(self.recent) and self.recent[place] == timestamp
 
 
+_NONE: Final = CachedObject(0, None, ZERO)
+
+
 class ObjectCache:
     """The objects that were used last, by name."""
 
     def __init__(self) -> None:
         self._objects: OrderedDict[str, CachedObject] = OrderedDict()
-        self.last: tuple[str, CachedObject] | tuple[None, None] = (None, None)
-        """The one used last, and its name: a request asks for its object about ten times."""
+        self.last_name: str | None = None
+        self.last = _NONE
+        """The one used last, if one was: a request asks for its object about ten times."""
         self._recent = 0
         self._bytes = 0
 
@@ -88,12 +89,12 @@ class ObjectCache:
         here = self._objects.get(name)
         if here is not None:
             self._objects.move_to_end(name)
-            self.last = name, here
+            self.last_name, self.last = name, here
         return here
 
     def put(self, name: str, here: CachedObject) -> CachedObject:
         self._objects[name] = here
-        self.last = name, here
+        self.last_name, self.last = name, here
         self._recent += len(here.recent)
         self._bytes += here.size
         return here
@@ -103,10 +104,10 @@ class ObjectCache:
         self._bytes += size - here.size
         here.size = size
 
-    def add(self, here: CachedObject, timestamps: Iterable[Timestamp]) -> None:
-        """The object has rows with these timestamps now."""
+    def add(self, here: CachedObject, entries: Iterable[Entry]) -> None:
+        """The object has rows of these entries now."""
         before = len(here.recent)
-        here.add(timestamps)
+        here.add(entries)
         self._recent += len(here.recent) - before
 
     def drop(self, here: CachedObject, upto: Timestamp) -> None:
@@ -119,11 +120,11 @@ class ObjectCache:
 
     def pop(self, name: str) -> None:
         self._uncount(self._objects.pop(name))
-        self.last = (None, None)
+        self.last_name, self.last = None, _NONE
 
     def clear(self) -> None:
         self._objects.clear()
-        self.last = (None, None)
+        self.last_name, self.last = None, _NONE
         self._recent = self._bytes = 0
 
     @property

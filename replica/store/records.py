@@ -123,7 +123,7 @@ def _sum_of_row(number: int, t: str, arrival: int, entry_id: str, value: object)
 
 
 def _state_sum(number: int, name: str, encoded: bytes) -> bytes:
-    return crc32(encoded, _sum((number, name))).to_bytes(_STATE_SUM_BYTES, "big")
+    return crc32(encoded, crc32(f"{number}\n{name}".encode())).to_bytes(_STATE_SUM_BYTES, "big")
 
 
 def _held_sum(number: int, key: bytes, encoded: bytes) -> int:

@@ -5,15 +5,16 @@ uses it. Everything between two commits is one transaction; if it fails, the cac
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from operator import attrgetter
 from typing import Any, Final
 
-from ...adts.log import Entry
+from ...adts.log import t_of
 from ...api_specs.cluster import ClusterDocument
 from ...api_specs.configuration import in_force
 from ...api_specs.messages import Row
 from ...gc.collection import holds_promises_alone
-from ...timestamps.ballot import NO_BALLOT, term_of
+from ...timestamps.ballot import term_of
 from ...timestamps.timestamp import INFINITY, ZERO, Timestamp, risen
 from ..protocol.capacity import Use
 from ..protocol.log import (
@@ -40,6 +41,9 @@ from .peer_records import AboutOthers
 from .records import blob_of, columns_of_row, listed, row_of, rows_of, state_of, with_sum, without_sum
 from .reservations import Reservations, digest
 from .usage import StoreUse
+
+_decided: Final = attrgetter("accepted", "committed", "decided_by", "horizon", "summary")
+"""What a state says of decisions: the rest of it are promises, and what was collected."""
 
 
 class Store:
@@ -230,9 +234,8 @@ class Store:
         return states
 
     def _object(self, name: str) -> CachedObject:
-        last, last_here = self._objects.last
-        if last == name and last_here is not None:
-            return last_here
+        if name == self._objects.last_name:
+            return self._objects.last
         if (here := self._objects.get(name)) is not None:
             return here
         found = self._database.one(statements.GET_OBJECT, (name,))
@@ -263,52 +266,44 @@ class Store:
         as all are for long after clocks were ahead: by the clock others tell an older copy of the store (`protocol.witness`)."""
         before, promises = self._clock, False
         for effect in effects:
-            self._apply(effect)
-            promises = promises or isinstance(effect, PROMISES)
+            kind = type(effect)
+            _WRITERS[kind](self, effect)
+            promises = promises or kind in PROMISES
         if promises and self._clock == before:
             self._clock = risen(before)
 
-    def _apply(self, effect: Effect) -> None:
-        match effect:
-            case PutRows():
-                self._put_rows(effect.name, effect.entries)
-            case PutState():
-                self._put_state(effect.state)
-            case MarkComplete():
-                number = self._object(effect.name).number
-                for t in effect.timestamps:
-                    self._marks[number, t] = None
-            case PutEvent():
-                here = self._numbered(effect.name)
-                self._note(effect.t)
-                event = (here.number, effect.t, effect.event)
-                self._database.write(statements.PUT_EVENT, with_sum(*event))
-            case Forget():
-                self.forget(effect.name, effect.floor)
-            case Claim():
-                self._note(effect.t)
-            case PutReservation():
-                self.put_held(digest(effect.name, effect.key), effect.held)
-
-    def _put_rows(self, name: str, entries: Sequence[Entry]) -> None:
-        here = self._numbered(name)
-        if self._marks and any((here.number, entry.t) in self._marks for entry in entries):
+    def _put_rows(self, put: PutRows) -> None:
+        entries, here = put.entries, self._numbered(put.name)
+        number, arrival = here.number, self._arrival
+        if self._marks and any((number, entry.t) in self._marks for entry in entries):
             self._flush_rows()  # A mark says nothing about a row that came after it.
         size = 0
         for entry in entries:
-            self._arrival += 1
-            self._rows.append(columns_of_row(here.number, self._arrival, entry))
-            if entry.value is None:
-                self._ended[name] = None
-            elif isinstance(entry.value, str):
+            arrival += 1
+            self._rows.append(columns_of_row(number, arrival, entry))
+            if isinstance(entry.value, str):
                 size += len(entry.value)
-        self._note(max((entry.t for entry in entries), default=ZERO))
+            elif entry.value is None:
+                self._ended[put.name] = None
+        self._arrival = here.arrived = arrival
+        self._note(max(map(t_of, entries)))
         self.rows_put += len(entries)
-        self._use.put(here.number, len(entries), size)
-        self._changed.note(here.number, name, self._arrival)
-        here.arrived = self._arrival
-        self._objects.add(here, [entry.t for entry in entries])
-        here.count(entries)
+        self._use.put(number, len(entries), size)
+        self._changed.note(number, put.name, arrival)
+        self._objects.add(here, entries)
+
+    def _mark_complete(self, mark: MarkComplete) -> None:
+        number = self._object(mark.name).number
+        for t in mark.timestamps:
+            self._marks[number, t] = None
+
+    def _put_event(self, put: PutEvent) -> None:
+        here = self._numbered(put.name)
+        self._note(put.t)
+        self._database.write(statements.PUT_EVENT, with_sum(here.number, put.t, put.event))
+
+    def _put_reservation(self, put: PutReservation) -> None:
+        self.put_held(digest(put.name, put.key), put.held)
 
     def put_held(self, digested: bytes, held: Reservation) -> None:
         """Hold this under the digest of a key; its timestamps move the store's clock."""
@@ -316,25 +311,32 @@ class Store:
         self._note(max((held.promised, *(entry.t for entry in held.entries))))
         self.held.put(digested, held, self._arrival)
 
-    def _put_state(self, state: ObjectState) -> None:
+    def _put_state(self, put: PutState) -> None:
+        state = put.state
         here = self._numbered(state.name)
-        if state.collected > (ZERO if here.state is None else here.state.collected):
+        before = here.state or ObjectState(state.name)
+        if state.collected > before.collected:
             self._collected[state.name] = state.collected
-        if state.committed > (NO_BALLOT if here.state is None else here.state.committed):
-            self._arrival += 1
-            self._changed.note(here.number, state.name, self._arrival)
-        if is_newly_ended(here.state, state):
-            self._ended[state.name] = None
         if holds_promises_alone(state) and here.newest == ZERO:
             self._promised[state.name] = None
         if state.accepted > state.committed:
             self._undecided[state.name] = None
+        if _decided(state) != _decided(before):
+            self._note_decision(here, before, state)
         here.state = state
         self._states[state.name] = (here, state)
-        summary = state.summary
-        term = max(state.promised, term_of(state.accepted), term_of(state.committed))
         self._note(state.fence)  # INFINITY while an object is being forgotten: it must not hide the rest.
-        self._note(max(term, summary.horizon, state.horizon, *(entry.t for entry in summary.adopted)))
+        self._note(state.promised)
+
+    def _note_decision(self, here: CachedObject, before: ObjectState, state: ObjectState) -> None:
+        """What the state says of decisions has changed."""
+        if state.committed > before.committed:
+            self._arrival += 1
+            self._changed.note(here.number, state.name, self._arrival)
+        if is_newly_ended(here.state, state):
+            self._ended[state.name] = None
+        summary, term = state.summary, term_of(max(state.accepted, state.committed))
+        self._note(max(term, summary.horizon, state.horizon, *map(t_of, summary.adopted)))
 
     def _numbered(self, name: str) -> CachedObject:
         here = self._object(name)
@@ -470,5 +472,16 @@ class Store:
         self._database.rollback()
         self._database.close()
 
+
+_WRITERS: Final[dict[type[Effect], Callable[[Store, Any], None]]] = {
+    PutRows: Store._put_rows,
+    PutState: Store._put_state,
+    MarkComplete: Store._mark_complete,
+    PutEvent: Store._put_event,
+    Forget: lambda store, effect: store.forget(effect.name, effect.floor),
+    Claim: lambda store, effect: store._note(effect.t),
+    PutReservation: Store._put_reservation,
+}
+"""What writes each kind of effect."""
 
 __all__ = ["StorageFailed", "Store"]

@@ -7,6 +7,8 @@ import os
 import time
 from typing import Final
 
+from msgspec.structs import replace
+
 from ..protocol.capacity import Use
 from . import statements
 from .database import Database
@@ -30,6 +32,7 @@ class StoreUse:
         self._changed: set[int] = set()
         """Logs that were changed or counted since the last commit that wrote."""
         self._put_bytes, self._looked_s = 0, 0.0
+        self._use = Use(0, 0, 0, 0)
         self.load()
 
     def load(self) -> None:
@@ -37,8 +40,7 @@ class StoreUse:
         for number in self._changed:
             self._lengths.pop(number, None)
         self._changed.clear()
-        self.objects = int(self._database.one(statements.COUNT_OBJECTS)[0])
-        self._look()
+        self._look(int(self._database.one(statements.COUNT_OBJECTS)[0]))
 
     def commit(self) -> None:
         """Keep what was changed since the last commit."""
@@ -48,23 +50,27 @@ class StoreUse:
 
     def made(self, number: int) -> None:
         """There is one object more."""
-        self.objects += 1
+        self._use = replace(self._use, objects=self._use.objects + 1)
         self.counted(number, 0)
 
     def forgot(self, number: int) -> None:
         """There is one less."""
-        self.objects -= 1
+        self._use = replace(self._use, objects=self._use.objects - 1)
         self._lengths.pop(number, None)
 
     def put(self, number: int, rows: int, size: int) -> None:
         """So many rows were put, with values of so many bytes."""
         self._put_bytes += size
-        self.deleted(number, -rows)
+        self._grew(number, rows)
 
     def deleted(self, number: int, rows: int) -> None:
         """So many rows were deleted."""
+        self._grew(number, -rows)
+
+    def _grew(self, number: int, rows: int) -> None:
         if number in self._lengths:
-            self.counted(number, self._lengths[number] - rows)
+            self._lengths[number] += rows
+            self._changed.add(number)
 
     def length(self, number: int) -> int | None:
         """Rows of the object's log; None when they must be counted."""
@@ -79,12 +85,11 @@ class StoreUse:
     def now(self) -> Use:
         """All of it, the disk as it was a moment ago."""
         if self._put_bytes >= LOOK_BYTES or time.monotonic() >= self._looked_s + LOOK_S:
-            self._look()
-        return Use(self.objects, self._disk_bytes, self._disk_free, self._longest)
+            self._look(self._use.objects)
+        return self._use
 
-    def _look(self) -> None:
+    def _look(self, objects: int) -> None:
         self._put_bytes, self._looked_s = 0, time.monotonic()
-        self._longest = max(self._lengths.values(), default=0)
-        self._disk_bytes = self._database.held_bytes()
         disk = os.statvfs(self._database.path.parent)
-        self._disk_free = disk.f_bavail * disk.f_frsize
+        longest, free = max(self._lengths.values(), default=0), disk.f_bavail * disk.f_frsize
+        self._use = Use(objects, self._database.held_bytes(), free, longest)

@@ -237,7 +237,7 @@ class MemoryStore:
         before = self._clock
         for effect in effects:
             self._apply(effect)
-        if self._clock == before and any(isinstance(effect, PROMISES) for effect in effects):
+        if self._clock == before and not PROMISES.isdisjoint(map(type, effects)):
             self._note(risen(before))
 
     def _apply(self, effect: Effect) -> None:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from quorate.adts.log import Entry
 from quorate.replica.store import cached_object
 from quorate.replica.store.cached_object import CachedObject, ObjectCache
 from quorate.timestamps.timestamp import ZERO, make
@@ -59,7 +60,7 @@ def test_timestamps_are_bounded_over_all_objects(monkeypatch: pytest.MonkeyPatch
         here = cache.get(name)
         assert here is not None
         for number in range(count):
-            cache.add(here, [make(number + 1, 0, "a")])
+            cache.add(here, [Entry("e", make(number + 1, 0, "a"))])
     assert cache.is_full
     cache.shrink()
     assert names(cache) == ["o1"]
