@@ -221,26 +221,29 @@ def _check_listing(request: Scan | Changes) -> None:
 
 
 def _check_request(request: Request, limits: Limits) -> None:
-    if isinstance(request, Scan | Changes):
+    if type(request) is Scan or type(request) is Changes:
         _check_listing(request)
         return
     _check_object(request.object)
-    match request:
-        case Append():
-            _check_entries(request.entries, limits.batch_items_max, limits)
-        case Collect():
-            _check_collect(request, limits)
-        case Accept():
-            _check_ballot(request.ballot)
-            _check_carried(request.object, request.summary, limits)
-            if request.then is not None:
-                if request.then.object != request.object:
-                    raise ValueError("then: must be about the same object")
-                _check_collect(request.then, limits)
-        case Commit():
-            _check_commit(request, limits)
-        case Reserve():
-            _check_reserve(request, limits)
+    if type(request) is Append:
+        _check_entries(request.entries, limits.batch_items_max, limits)
+    elif type(request) is Collect:
+        _check_collect(request, limits)
+    elif type(request) is Accept:
+        _check_accept(request, limits)
+    elif type(request) is Commit:
+        _check_commit(request, limits)
+    else:
+        _check_reserve(request, limits)
+
+
+def _check_accept(request: Accept, limits: Limits) -> None:
+    _check_ballot(request.ballot)
+    _check_carried(request.object, request.summary, limits)
+    if request.then is not None:
+        if request.then.object != request.object:
+            raise ValueError("then: must be about the same object")
+        _check_collect(request.then, limits)
 
 
 def _check_reserve(request: Reserve, limits: Limits) -> None:

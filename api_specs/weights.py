@@ -16,12 +16,9 @@ from .messages import (
     Accept,
     Accepted,
     Append,
-    Appended,
     Changed,
     Collected,
     Commit,
-    Committed,
-    Refused,
     Reply,
     Request,
     Reserved,
@@ -40,20 +37,18 @@ _encode: Final = msgspec.msgpack.Encoder().encode
 
 def weight(reply: Reply) -> int:
     """About how many bytes a reply takes."""
-    if isinstance(reply, Collected):
+    if type(reply) is Collected:
         summary = 0 if reply.summary is None else summary_bytes(reply.summary)
         rows = _rows_bytes(reply.rows) if reply.rows else 0
         events = sum(ENTRY_BYTES + text_bytes(event) for _, event in reply.events) if reply.events else 0
         return REPLY_BYTES + rows + events + summary
-    if isinstance(reply, (Appended, Committed, Refused)):
-        return REPLY_BYTES
-    if isinstance(reply, Scanned):
+    if type(reply) is Scanned:
         return REPLY_BYTES + sum(weight(collected) for _, collected in reply.objects)
-    if isinstance(reply, Accepted) and reply.then is not None:
+    if type(reply) is Accepted and reply.then is not None:
         return REPLY_BYTES + weight(reply.then)
-    if isinstance(reply, Reserved):
+    if type(reply) is Reserved:
         return REPLY_BYTES + _encoded_bytes(reply.other)
-    if isinstance(reply, Changed):
+    if type(reply) is Changed:
         names = sum(CHANGE_BYTES + text_bytes(change.object) for change in reply.objects)
         return REPLY_BYTES + names + TIMESTAMP_BYTES * sum(len(change.arrived) for change in reply.objects)
     return REPLY_BYTES

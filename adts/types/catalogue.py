@@ -101,10 +101,15 @@ def object_name(adt: str, name: str, key: str | None = None) -> str:
     return f"{adt}/{name}" if key is None else f"{adt}/{name}/{check_name(key, 'key')}"
 
 
-@lru_cache(NAMES_CACHED)
 def is_object_name(text: str) -> bool:
     """Whether `text` names an object that a replica may keep, if its cluster has the data type."""
-    return _OBJECT.fullmatch(text) is not None
+    return kept_as(text) is not None
+
+
+@lru_cache(NAMES_CACHED)
+def kept_as(text: str) -> str | None:
+    """The data type as which a replica may keep an object of this name, if its cluster has the type; None where it may not."""
+    return adt_of(text) if _OBJECT.fullmatch(text) else None
 
 
 def is_overwritten(adt: str) -> bool:

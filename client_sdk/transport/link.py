@@ -213,7 +213,7 @@ class Link:
         self.flush()
 
     def _outbox_of(self, waiting: _Waiting) -> _Outbox:
-        if any(isinstance(each, Scan) for each in waiting.send.requests):
+        if Scan in map(type, waiting.send.requests):
             return self._pages
         return self._short if waiting.size <= SHORT_BYTES else self._long
 

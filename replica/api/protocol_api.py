@@ -123,7 +123,7 @@ class Batches:
 def _asked(batch: Batch, limits: Limits) -> int:
     """As how many requests a batch counts: one that asks for keys as many times as it has some, for elsewhere each of them comes with a
     request. Never more than are done of one batch."""
-    reserves = (each for each in batch.requests if isinstance(each, Reserve))
+    reserves = (each for each in batch.requests if type(each) is Reserve)
     further_keys = sum(max(0, len(each.proposals) - 1) for each in reserves)
     keys_max = BATCH_ENTRIES_MAX + limits.batch_items_max
     return min(len(batch.requests), limits.requests_max) + min(further_keys, keys_max)
@@ -222,7 +222,7 @@ def announcement_endpoint(member: Member) -> Callable[[Request], Awaitable[Respo
 
 def _raise_if_all_refused(batch: Batch, reply: BatchReply) -> None:
     """A batch of which nothing was done is answered as a problem; one bad request among others has a reply of its own."""
-    refused = [each for each in reply.replies if isinstance(each, Refused)]
+    refused = [each for each in reply.replies if type(each) is Refused]
     if refused and len(refused) == len(batch.requests):
         first = refused[0]
         name = "malformed" if first.reason == "bad-request" else first.reason

@@ -9,7 +9,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from ...adts.log import NO_LEASES, Entry, count_leases
+from ...adts.log import NO_LEASES, Entry, count_leases, t_of
 from ...adts.types.catalogue import adt_of
 from ...api_specs.messages import (
     Accept,
@@ -40,7 +40,7 @@ from ...timestamps.timestamp import INFINITY, ZERO, Timestamp, wall_us
 from .key_consensus import reserve
 from .log import Claim, Effect, Forget, Log, MarkComplete, ObjectState, PutEvent, PutRows, PutState
 from .pages import page_of, payloads_bytes
-from .refusals import Bounds, latest_claimed, malformed, refusal
+from .refusals import Bounds, claims_of, malformed, refusal
 
 Handled = tuple[Reply, list[Effect]]
 
@@ -53,18 +53,23 @@ def handle(request: Request, log: Log, now_us: int, bounds: Bounds, keeps_events
 
     `keeps_events`: the object's logs keep decided events and are never collected (`collect = false`).
     """
-    if isinstance(request, Scan):
+    if type(request) is Scan:
         return _scan(request, log, bounds), []
-    if isinstance(request, Changes):
+    if type(request) is Changes:
         return _changes(request, log, bounds), []
-    if (problem := malformed(request, bounds.types)) is not None:
+    claims, highest = claims_of(request), log.highest
+    if (problem := malformed(request.object, claims, bounds.types)) is not None:
         return Refused("bad-request", problem), []
-    latest, highest = latest_claimed(request), log.highest
-    if (refused := refusal(request, latest, highest, now_us, bounds)) is not None:
+    if (refused := refusal(request, claims, highest, now_us, bounds)) is not None:
         return refused, []
-    reply, effects = _handled(request, _state(request.object, log), log, now_us, bounds, keeps_events)
-    if effects and latest > highest and isinstance(request, (Accept, Commit)):
-        effects.insert(0, Claim(latest))
+    known = log.state(request.object)
+    state = _unknown(request.object, log.floor()) if known is None else known
+    reply, effects = _handled(request, state, log, now_us, bounds, keeps_events)
+    if effects and type(request) is Append:
+        if known is None:
+            effects.append(PutState(state))
+    elif effects and claims.latest > highest and (type(request) is Accept or type(request) is Commit):
+        effects.insert(0, Claim(claims.latest))
     return reply, effects
 
 
@@ -78,7 +83,9 @@ def without_room(request: Request, log: Log, now_us: int, bounds: Bounds) -> Han
     if ended_at(request.object, request.summary, request.ballot) is None:
         return None
     floor = max(term_of(request.ballot), request.summary.horizon)
-    if wall_us(floor) > now_us - bounds.repeats_us or malformed(request, bounds.types) is not None:
+    if wall_us(floor) > now_us - bounds.repeats_us:
+        return None
+    if malformed(request.object, claims_of(request), bounds.types) is not None:
         return None
     return _forget(request.object, max(floor, log.floor()), log, now_us)
 
@@ -98,17 +105,15 @@ def _handled(
     bounds: Bounds,
     keeps_events: bool,
 ) -> Handled:
-    match request:
-        case Append():
-            return _append(request, state, log)
-        case Collect():
-            return _collect(request, state, log, bounds)
-        case Accept():
-            return _accept(request, state, log, bounds, keeps_events)
-        case Commit():
-            return _commit(request, state, log, now_us, keeps_events)
-        case Reserve():
-            return reserve(request, log)
+    if type(request) is Append:
+        return _append(request, state, log)
+    if type(request) is Collect:
+        return _collect(request, state, log, bounds)
+    if type(request) is Accept:
+        return _accept(request, state, log, bounds, keeps_events)
+    if type(request) is Commit:
+        return _commit(request, state, log, now_us, keeps_events)
+    return reserve(request, log)
 
 
 def _state(name: str, log: Log) -> ObjectState:
@@ -130,18 +135,18 @@ def _changed(before: ObjectState, after: ObjectState) -> list[Effect]:
 
 
 def _append(request: Append, state: ObjectState, log: Log) -> Handled:
-    doubtful = _in_doubt(request, state, log)
-    if doubtful and request.attempt != "repair":
-        return Refused(
-            "too-old", "this store was made from others, and does not know what the lost one answered"
-        ), []
-    here = log.stored(request.object, [entry.t for entry in request.entries]) - doubtful
+    timestamps = list(map(t_of, request.entries))
+    here = log.stored(request.object, timestamps)
+    if state.made_upto > ZERO and (doubtful := _in_doubt(request, state, log)):
+        if request.attempt != "repair":
+            return Refused(
+                "too-old", "this store was made from others, and does not know what the lost one answered"
+            ), []
+        here -= doubtful
     fence = state.fence
     new = {entry.t: entry for entry in request.entries if entry.t > fence and entry.t not in here}
-    stored = tuple(entry.t in new or entry.t in here for entry in request.entries)
+    stored = tuple([t in new or t in here for t in timestamps])
     effects: list[Effect] = [PutRows(request.object, tuple(new.values()))] if new else []
-    if effects and log.state(request.object) is None:
-        effects.append(PutState(state))
     return Appended(_status(state), stored), effects
 
 
@@ -272,9 +277,10 @@ def _is_collectable(decided: Ballot, state: ObjectState, log: Log) -> bool:
 def _decided(request: Commit, state: ObjectState, log: Log) -> ObjectState:
     """A decided summary counts as accepted too. A mark without the summary helps only where it was accepted. One of a forgotten life is below the
     floor with all that it rests on: a decision may rest on later entries than its term."""
-    is_forgotten = max(term_of(request.ballot), request.horizon) <= state.floor
-    if request.ballot <= state.committed or is_forgotten:
+    if request.ballot <= state.committed:
         return state
+    if max(term_of(request.ballot), request.horizon) <= state.floor:
+        return state  # It is of a forgotten life.
     if request.ballot > state.accepted:
         if request.summary is None:
             return state
@@ -286,9 +292,11 @@ def _decided(request: Commit, state: ObjectState, log: Log) -> ObjectState:
 
 
 def _collected(request: Commit, state: ObjectState, log: Log) -> Timestamp:
-    collected = max(state.collected, collected_by_commit(adt_of(state.name), state.horizon))
-    complete = log.stored(state.name, request.complete) if request.complete else set()
-    newest = collected_by_completion(adt_of(state.name), complete)
+    adt = adt_of(state.name)
+    collected = max(state.collected, collected_by_commit(adt, state.horizon))
+    if not request.complete:
+        return collected
+    newest = collected_by_completion(adt, log.stored(state.name, request.complete))
     below = None if newest is None else log.below(state.name, newest)
     return max(collected, below or ZERO)
 

@@ -39,7 +39,7 @@ class Ages:
 
     def told(self, request: Request, reply: Reply, log: Log, mono_s: float) -> Reply:
         """The reply, which says what is old of the summary that this replica holds of the object."""
-        if not isinstance(reply, (Collected, Accepted)):
+        if type(reply) is not Collected and type(reply) is not Accepted:
             return reply
         assert isinstance(request, (Collect, Accept)), "they alone are answered so"
         state = log.state(request.object)
@@ -51,7 +51,7 @@ class Ages:
             aged = replace(aged, ended=ended)
         if aged is NOT_AGED:
             return reply
-        if isinstance(reply, Collected):
+        if type(reply) is Collected:
             return replace(reply, aged=aged)
         return reply if reply.then is None else replace(reply, then=replace(reply.then, aged=aged))
 

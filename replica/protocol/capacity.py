@@ -77,17 +77,18 @@ class Holds(Protocol):
 
 def refused(request: Request, store: Holds, capacity: Capacity) -> Refused | None:
     """Why the replica does not do it; None where there is room, or nothing new."""
-    if isinstance(request, (Collect, Commit)) and not _keeps(request):
+    if type(request) is Append:
+        problem = _refused_append(request, store, capacity)
+        if problem is None or (further := _for_append(request, store, capacity)) is capacity:
+            return problem
+        return _refused_append(request, store, further)
+    if type(request) is Scan or type(request) is Changes or not _keeps(request):
         return None
-    if isinstance(request, Append):
-        return _refused_append(request, store, _for_append(request, store, capacity))
-    if isinstance(request, Reserve):
+    if type(request) is Reserve:
         return _refused_disk(store.use(), capacity)
-    if isinstance(request, (Scan, Changes)):
-        return None
     known = store.state(request.object)
     further = beyond(capacity, _percent_beyond(request))
-    if isinstance(request, (Accept, Commit)) and (size := _value_bytes(request.summary)):
+    if type(request) is not Collect and (size := _value_bytes(request.summary)):
         problem = _refused_disk(store.use(), further)
         if problem is not None and size > _bytes_here(request.object, known, store):
             return problem
@@ -151,21 +152,19 @@ def _value_bytes(summary: Summary | None) -> int:
     return 0 if summary is None else len(summary.value or "")
 
 
-def _keeps(request: Accept | Collect | Commit) -> bool:
+def _keeps(request: Accept | Collect | Commit | Reserve) -> bool:
     """Whether the replica would keep something of the object from now on."""
-    match request:
-        case Accept():
-            return True
-        case Commit():
-            return request.summary is not None
-        case Collect():
-            return request.ballot is not None or request.fence > ZERO or bool(request.fence_next)
+    if type(request) is Commit:
+        return request.summary is not None
+    if type(request) is Collect:
+        return request.ballot is not None or request.fence > ZERO or bool(request.fence_next)
+    return True
 
 
 def _refused_append(request: Append, store: Holds, capacity: Capacity) -> Refused | None:
     use = store.use()
     problem = _refused_disk(use, capacity)
-    if problem is None and store.state(request.object) is None:
+    if problem is None and use.objects >= capacity.objects_max and store.state(request.object) is None:
         problem = _refused_object(request.object, use, capacity.objects_max)
     length = store.length(request.object)
     if problem is None and length + len(request.entries) <= capacity.log_entries_max:

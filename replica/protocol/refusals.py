@@ -3,14 +3,14 @@
 Owns the bounds of time. Must not know promises, nor the log (`quorate.replica.protocol.acceptor`).
 """
 
-from collections.abc import Collection
-from typing import Final
+from collections.abc import Collection, Sequence
+from typing import Any, Final
 
-from msgspec import UNSET
+from msgspec import UNSET, Struct
 
-from ...adts.log import Entry, Summary
+from ...adts.log import Entry, Summary, t_of, value_of
 from ...adts.times import Times
-from ...adts.types.catalogue import SPECIFICATIONS, adt_of, is_object_name, may_delete
+from ...adts.types.catalogue import SPECIFICATIONS, kept_as, may_delete
 from ...api_specs.cluster import ClusterDocument
 from ...api_specs.limits import DEFAULTS, DELAY_S_MAX, Limits
 from ...api_specs.messages import Accept, Append, Collect, Commit, Refused, Reserve
@@ -58,9 +58,22 @@ class Bounds:
         )
 
 
+class Claims(Struct, frozen=True, gc=False):
+    """What a request would have the replica take for its own."""
+
+    latest: Timestamp
+    """Of all its timestamps."""
+    furthest_us: int = 0
+    """The latest time at which an item of a queue would come back, be due or expire."""
+    values: Sequence[Any] = ()
+    """Of its entries."""
+    taken: Sequence[Any] = ()
+    """Of those that decisions took."""
+
+
 def refusal(
     request: Append | Collect | Accept | Commit | Reserve,
-    latest: Timestamp,
+    claims: Claims,
     highest: Timestamp,
     now_us: int,
     bounds: Bounds,
@@ -71,23 +84,24 @@ def refusal(
     where they stand. So a request moves the highest timestamp by a microsecond at most, once it is beyond the offset, and
     less than a million requests a second move it slower than time goes.
     """
-    ahead_us = wall_us(latest) - now_us
-    if ahead_us > bounds.offset_max_us and wall_us(latest) > wall_us(highest) + 1:
-        detail = f"{latest} is {ahead_us / 1e6:.3f} s ahead of this replica's clock: one of the two is wrong"
-        return Refused("clock-ahead", detail, ahead_us)
-    furthest_us = _furthest_us(request)
-    until_us = furthest_us - max(now_us, wall_us(highest)) if furthest_us else 0
-    if until_us > bounds.times_ahead_max_us:
-        detail = f"an item's deadline, delay or expiry lies {until_us / 1e6:.0f} s ahead: at most {DELAY_S_MAX:.0f} s"
-        return Refused("bad-request", detail)
-    if isinstance(request, Append) and request.attempt != "repair":
+    if claims.latest > highest:
+        ahead_us = wall_us(claims.latest) - now_us
+        if ahead_us > bounds.offset_max_us and wall_us(claims.latest) > wall_us(highest) + 1:
+            detail = f"{claims.latest} is {ahead_us / 1e6:.3f} s ahead of this replica's clock: one of the two is wrong"
+            return Refused("clock-ahead", detail, ahead_us)
+    if claims.furthest_us:
+        until_us = claims.furthest_us - max(now_us, wall_us(highest))
+        if until_us > bounds.times_ahead_max_us:
+            detail = f"an item's deadline, delay or expiry lies {until_us / 1e6:.0f} s ahead: at most {DELAY_S_MAX:.0f} s"
+            return Refused("bad-request", detail)
+    if type(request) is Append and request.attempt != "repair":
         return _too_late(request, now_us, bounds)
     return None
 
 
 def _too_late(request: Append, now_us: int, bounds: Bounds) -> Refused | None:
     """An entry whose clock is behind this one's, or that comes after all that would be remembered of it."""
-    oldest_us = wall_us(min(entry.t for entry in request.entries)) - now_us if request.entries else 0
+    oldest_us = wall_us(min(map(t_of, request.entries))) - now_us if request.entries else 0
     if request.attempt == "first" and -oldest_us > bounds.offset_max_us:
         detail = f"the entry is stamped {-oldest_us / 1e6:.3f} s behind this replica's clock: one of the two is wrong"
         return Refused("clock-behind", detail, oldest_us)
@@ -97,56 +111,45 @@ def _too_late(request: Append, now_us: int, bounds: Bounds) -> Refused | None:
     return None
 
 
-def malformed(request: Append | Collect | Accept | Commit | Reserve, types: Collection[str]) -> str | None:
-    """What is wrong with a request to a replica that keeps objects of these types."""
-    if not is_object_name(request.object):
+def malformed(name: str, claims: Claims, types: Collection[str]) -> str | None:
+    """What is wrong with a request of an object to a replica that keeps objects of these types."""
+    if (adt := kept_as(name)) is None:
         return "the object's name is not TYPE/NAME (dictionary/NAME/KEY) of the allowed characters"
-    if (adt := adt_of(request.object)) not in types:
+    if adt not in types:
         return f"the cluster has no data type {adt!r}: its [types] name those of one's own"
-    match request:
-        case Append():
-            values, taken = [entry.value for entry in request.entries], []
-        case Accept() | Commit() if request.summary is not None:
-            summary = request.summary
-            values = [entry.value for entry in summary.adopted + summary.kept()]
-            taken = [entry.value for decision in summary.recent for entry in decision.taken]
-        case _:
-            return None
-    if UNSET in values:
+    if UNSET in claims.values:
         return "an entry without its value cannot be stored"
-    if not may_delete(adt) and (None in values or None in taken):
+    if (None in claims.values or None in claims.taken) and not may_delete(adt):
         return "only a dictionary's entries can be deletions (null value)"
     return None
 
 
-def latest_claimed(request: Append | Collect | Accept | Commit | Reserve) -> Timestamp:
-    """The latest timestamp that the request would have the replica take for its own."""
-    match request:
-        case Append():
-            return max([entry.t for entry in request.entries], default=ZERO)
-        case Reserve():
-            return max(request.ballot, *(entry.t for each in request.proposals for entry in each.entries))
-        case Collect():
-            return _latest_asked(request)
-        case Accept():
-            then = ZERO if request.then is None else _latest_asked(request.then)
-            return max(term_of(request.ballot), _latest(request.summary), then)
-        case Commit():
-            latest = ZERO if request.summary is None else _latest(request.summary)
-            return max(term_of(request.ballot), request.horizon, request.tombstone, latest)
+def claims_of(request: Append | Collect | Accept | Commit | Reserve) -> Claims:
+    """What the request would have the replica take for its own."""
+    if type(request) is Append:
+        entries = request.entries
+        latest, furthest_us = max(map(t_of, entries), default=ZERO), max(map(_times_of, entries), default=0)
+        return Claims(latest, furthest_us, list(map(value_of, entries)))
+    if type(request) is Collect:
+        return Claims(_latest_asked(request))
+    if type(request) is Commit:
+        latest = max(term_of(request.ballot), request.horizon, request.tombstone)
+        return Claims(latest) if request.summary is None else _with_summary(latest, request.summary)
+    if type(request) is Accept:
+        then = ZERO if request.then is None else _latest_asked(request.then)
+        return _with_summary(max(term_of(request.ballot), then), request.summary)
+    return Claims(max(request.ballot, *(entry.t for each in request.proposals for entry in each.entries)))
 
 
-def _furthest_us(request: Append | Collect | Accept | Commit | Reserve) -> int:
-    """The latest time at which the request would have an item of a queue come back, be due or expire."""
-    match request:
-        case Append():
-            return max(map(_times_of, request.entries), default=0)
-        case Accept() | Commit() if request.summary is not None:
-            summary = request.summary
-            leases = (max(each.until_us, each.expires_us) for each in summary.leases)
-            return max((*leases, *map(_times_of, summary.adopted)), default=0)
-        case _:
-            return 0
+def _with_summary(latest: Timestamp, summary: Summary) -> Claims:
+    """The latest timestamp that a summary tells of is one of events, of decisions that it remembers, or of terms."""
+    entries = summary.adopted + summary.kept()
+    taken = [entry for decision in summary.recent for entry in decision.taken]
+    terms = map(term_of, (*summary.terms, summary.terms_floor, *_listed(summary)))
+    latest = max(latest, summary.horizon, *map(t_of, entries), *terms, *map(t_of, taken))
+    leases = (max(each.until_us, each.expires_us) for each in summary.leases)
+    furthest_us = max((*leases, *map(_times_of, summary.adopted)), default=0)
+    return Claims(latest, furthest_us, list(map(value_of, entries)), list(map(value_of, taken)))
 
 
 def _times_of(entry: Entry) -> int:
@@ -159,14 +162,6 @@ def _times_of(entry: Entry) -> int:
 def _latest_asked(request: Collect) -> Timestamp:
     """The later one of the fence and the term that a collect asks for."""
     return request.fence if request.ballot is None else max(request.fence, term_of(request.ballot))
-
-
-def _latest(summary: Summary) -> Timestamp:
-    """The latest timestamp that the summary tells of: of events, of decisions that it remembers, and of terms."""
-    entries = [entry.t for entry in summary.adopted + summary.kept()]
-    terms = map(term_of, (*summary.terms, summary.terms_floor, *_listed(summary)))
-    taken = [entry.t for decision in summary.recent for entry in decision.taken]
-    return max(summary.horizon, *entries, *terms, *taken)
 
 
 def _listed(summary: Summary) -> list[Ballot]:

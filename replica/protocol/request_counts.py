@@ -4,6 +4,7 @@ Owns plain numbers. They are counted as requests are handled, before they are on
 count again when they come again.
 """
 
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Final
 
@@ -19,7 +20,7 @@ class RequestCounts:
     """What one member has handled since it was opened. One thread counts."""
 
     def __init__(self) -> None:
-        self._requests: Final[dict[tuple[type[Request], str], int]] = {}
+        self._requests: Final[defaultdict[tuple[type[Request], str], int]] = defaultdict(int)
         self.fences_raised = 0
         self.entries_stored = 0
         self.entries_fenced = 0
@@ -28,20 +29,19 @@ class RequestCounts:
     def note(self, request: Request, reply: Reply, effects: Sequence[Effect], before: Log) -> None:
         """Count one request; `before` is the log without its effects, of which a change of the object's state is the last."""
         outcome = DONE
-        if isinstance(reply, Appended):
-            if effects and isinstance(rows := effects[0], PutRows):
+        if type(reply) is Appended:
+            if effects and type(rows := effects[0]) is PutRows:
                 self.entries_stored += len(rows.entries)
             if False in reply.stored:
                 self.entries_fenced += reply.stored.count(False)
-        elif isinstance(reply, Refused):
+        elif type(reply) is Refused:
             outcome = reply.reason
-        elif isinstance(reply, (Collected, Accepted)):
+        elif type(reply) is Collected or type(reply) is Accepted:
             if reply.refused:
                 outcome = BALLOT_REFUSED
             elif effects:
                 self.fences_raised += _raises_fence(effects[-1], before)
-        where = (type(request), outcome)
-        self._requests[where] = self._requests.get(where, 0) + 1
+        self._requests[type(request), outcome] += 1
 
     @property
     def requests(self) -> dict[tuple[str, str], int]:
@@ -50,7 +50,7 @@ class RequestCounts:
 
 
 def _raises_fence(effect: Effect, before: Log) -> bool:
-    if not isinstance(effect, PutState):
+    if type(effect) is not PutState:
         return False
     known = before.state(effect.state.name)
     return effect.state.fence > (before.floor() if known is None else known.fence)

@@ -24,7 +24,9 @@ def handle_within(
     capacity: Capacity, request: Request, store: Store, now_us: int, bounds: Bounds, *, keeps_events: bool
 ) -> Handled:
     """The reply and its effects, as of `handle`; a refusal, or what is done instead, where the replica has as much as it may."""
-    full = refused(request, store, capacity) or refused_call(request, store, bounds)
+    full = refused(request, store, capacity)
+    if full is None and bounds.own_types:
+        full = refused_call(request, store, bounds)
     if full is None:
         return handle(request, store, now_us, bounds, keeps_events)
     if isinstance(request, Append) and request.attempt == "repair":

@@ -16,12 +16,14 @@ from ...adts.types.catalogue import adt_of, is_log
 from ...api_specs.cluster import BadCluster, ClusterDocument
 from ...api_specs.limits import Capacity
 from ...api_specs.messages import (
+    Accept,
     Announcement,
     Append,
     Batch,
     BatchReply,
     Changes,
     Collect,
+    Commit,
     Reply,
     Request,
     Scan,
@@ -35,7 +37,6 @@ from ..data_folder.identity import Folder, new_incarnation
 from ..protocol.ages import Ages
 from ..protocol.ahead import Ahead
 from ..protocol.capacity import Use, shares, with_room
-from ..protocol.log import Effect
 from ..protocol.refusals import Bounds
 from ..protocol.relay import Open
 from ..protocol.request_counts import RequestCounts
@@ -53,6 +54,7 @@ _log = logging.getLogger(__name__)
 _Result = TypeVar("_Result")
 QUICK_REQUESTS_MAX: Final = 100
 """So many reads of cells take about a millisecond; more should not hold up the event loop."""
+_LONG: Final = frozenset((Scan, Changes))
 
 
 class StoreLost(Exception):
@@ -333,27 +335,27 @@ class Member:
         self._ages.look(store, mono_s)
         self._ahead.look(store.highest, Now(mono_s, now_us))
         for request in requests:
-            if budget.is_spent:
-                break
-            reply, effects = self._handle_one(request, store, now_us)
+            if self.outboxes is not None:
+                self.outboxes.note(request)
+            keeps = (type(request) is Accept or type(request) is Commit) and self.configured.keeps_events(
+                request.object
+            )
+            reply, effects = handle_within(
+                self.capacity, request, store, now_us, self._bounds, keeps_events=keeps
+            )
             self.requests.note(request, reply, effects, store)
             if effects:
                 store.apply(effects)
             reply = self._ages.told(request, reply, store, mono_s)
-            budget.note(request, reply)
             replies.append(reply)
+            if budget.is_spent_by(request, reply):
+                break
         # By a later time: the process may have stood still since the batch began.
         self._ages.look(store, self._mono_s())
         incarnation = self.folder.incarnation
         now_us, ahead = self.wall_us(), self._ahead.told(now_us)
         whole = BatchReply(self.id, incarnation, store.clock, now_us, tuple(replies), self.began, ahead)
         return Sized(whole, budget.bytes)
-
-    def _handle_one(self, request: Request, store: Store, now_us: int) -> tuple[Reply, list[Effect]]:
-        if self.outboxes is not None:
-            self.outboxes.note(request)
-        keeps = not isinstance(request, (Scan, Changes)) and self.configured.keeps_events(request.object)
-        return handle_within(self.capacity, request, store, now_us, self._bounds, keeps_events=keeps)
 
     def perform(self, store: Store, request: Request) -> Reply:
         """The reply to a request of this replica's own, which is done as part of the transaction."""
@@ -472,7 +474,7 @@ def _is_quick(requests: Sequence[Request]) -> bool:
 
 def _is_long(requests: Sequence[Request]) -> bool:
     """Whether it reads pages of many objects, which takes a hundred times as long as what front ends ask for."""
-    return any(isinstance(request, (Scan, Changes)) for request in requests)
+    return not _LONG.isdisjoint(map(type, requests))
 
 
 def _reads_a_cell(request: Request) -> bool:

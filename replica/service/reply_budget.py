@@ -12,6 +12,8 @@ from ...api_specs.limits import BATCH_ENTRIES_MAX, BATCH_READS_S_MAX
 from ...api_specs.messages import Append, Changes, Collect, Reply, Request, Reserve, Scan
 from ...api_specs.weights import weight
 
+_READS: Final = frozenset((Collect, Scan, Changes))
+
 
 class Budget:
     """What is left for one batch: `bytes_max` of replies, the time of reads, and entries that changes bring. These are counted: on a busy
@@ -26,19 +28,15 @@ class Budget:
         self._begun_s = now_s()
         self._entries = 0
 
-    @property
-    def is_spent(self) -> bool:
-        """Whether the rest of the batch is left to another one."""
-        return self.bytes > self._bytes_max or self._left_s < 0 or self._entries > BATCH_ENTRIES_MAX
-
-    def note(self, request: Request, reply: Reply) -> None:
-        """Count the request that was handled last."""
+    def is_spent_by(self, request: Request, reply: Reply) -> bool:
+        """Count the request that was handled last; whether the rest of the batch is left to another one."""
         now_s = self._now_s()
-        if isinstance(request, (Collect, Scan, Changes)):
-            self._left_s -= now_s - self._begun_s
-        elif isinstance(request, Append):
+        if type(request) is Append:
             self._entries += len(request.entries)
-        elif isinstance(request, Reserve):
+        elif type(request) is Reserve:
             self._entries += len(request.proposals)
+        elif type(request) in _READS:
+            self._left_s -= now_s - self._begun_s
         self._begun_s = now_s
         self.bytes += weight(reply)
+        return self.bytes > self._bytes_max or self._left_s < 0 or self._entries > BATCH_ENTRIES_MAX

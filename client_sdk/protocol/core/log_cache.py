@@ -177,17 +177,22 @@ class LogCache:
         if self._incarnations.setdefault(replica, incarnation) != incarnation:
             self._incarnations[replica] = incarnation
             self.known.pop(replica, None)
-        if isinstance(reply, (Refused, Scanned, Changed, Reserved)):
+        if (
+            type(reply) is Refused
+            or type(reply) is Scanned
+            or type(reply) is Changed
+            or type(reply) is Reserved
+        ):
             return
         self._absorb_floor(replica, reply.status.floor)
         if (latest := _latest_shown(reply)) > self.latest:
             self.latest = latest
-        if isinstance(reply, Collected):
+        if type(reply) is Collected:
             if not reply.refused:
                 self._absorb_collected(replica, getattr(request, "window", None), reply)
-        elif isinstance(reply, Appended):
+        elif type(reply) is Appended:
             self._absorb_appended(replica, request, reply)
-        elif isinstance(reply, Accepted) and not reply.refused:
+        elif type(reply) is Accepted and not reply.refused:
             self._adopt(getattr(request, "summary", None), reply.status.accepted)
             if reply.then is not None:
                 window = getattr(getattr(request, "then", None), "window", None)
@@ -378,12 +383,12 @@ def _latest_shown(reply: Appended | Collected | Accepted | Committed) -> Timesta
     """The highest timestamp that a reply shows of its object."""
     status = reply.status
     latest = max(status.fence, status.promised, term_of(status.committed), status.horizon)
-    if isinstance(reply, Collected):
+    if type(reply) is Collected:
         latest = max(latest, reply.latest)
         if reply.rows:
             latest = max(latest, *(row.entry.t for row in reply.rows))
         if reply.summary is not None:
             latest = max(latest, reply.summary.horizon, *(entry.t for entry in reply.summary.adopted))
-    elif isinstance(reply, Accepted) and reply.then is not None:
+    elif type(reply) is Accepted and reply.then is not None:
         latest = max(latest, _latest_shown(reply.then))
     return latest

@@ -332,7 +332,7 @@ class Gathering:
         if isinstance(answer, Unanswered):
             return None if answer.refused else answer.detail
         for reply in answer if isinstance(answer, tuple) else (answer,):
-            if isinstance(reply, Refused) and self._task.has_only_waited(reply, self._begun_s):
+            if type(reply) is Refused and self._task.has_only_waited(reply, self._begun_s):
                 return reply.detail
         return None
 

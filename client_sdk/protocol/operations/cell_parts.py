@@ -112,7 +112,7 @@ class StoredPart:
 
     def take(self, replica: str, reply: Reply) -> None:
         """See Part."""
-        if isinstance(reply, Refused):
+        if type(reply) is Refused:
             self.refusals[replica] = reply
             return
         assert isinstance(reply, Appended)
@@ -219,7 +219,7 @@ class ReadPart:
 
     def take(self, replica: str, reply: Reply) -> None:
         """See Part."""
-        if isinstance(reply, Refused):
+        if type(reply) is Refused:
             self.refusals[replica] = reply
             return
         assert isinstance(reply, Collected)

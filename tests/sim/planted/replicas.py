@@ -13,7 +13,7 @@ from quorate.client_sdk.protocol.front_end import FrontEnd
 from quorate.replica.protocol import acceptor, refusals
 from quorate.replica.protocol.acceptor import Handled
 from quorate.replica.protocol.log import Effect, Forget, Log, ObjectState, PutRows, PutState
-from quorate.replica.protocol.refusals import Bounds
+from quorate.replica.protocol.refusals import Bounds, Claims
 from quorate.simulation.memory.replica import InMemoryReplica
 from quorate.simulation.memory.store import MemoryStore
 from quorate.simulation.world.exchange import Exchange
@@ -179,8 +179,8 @@ def too_old_is_taken() -> Iterator[None]:
     """The retry window is ignored: entries older than what the summaries remember are answered, and recover."""
     right = refusals.refusal
 
-    def refusal(request: Any, latest: Timestamp, highest: Timestamp, now_us: int, bounds: Bounds) -> Any:
-        found = right(request, latest, highest, now_us, bounds)
+    def refusal(request: Any, claims: Claims, highest: Timestamp, now_us: int, bounds: Bounds) -> Any:
+        found = right(request, claims, highest, now_us, bounds)
         return None if found is not None and found.reason in ("too-old", "clock-behind") else found
 
     with (
@@ -201,9 +201,9 @@ def bound_by_the_own_clock_only() -> Planting:
     """A replica takes nothing that is ahead of its clock, though its own store stands there."""
     right = refusals.refusal
 
-    def refusal(request: Any, latest: Timestamp, highest: Timestamp, now_us: int, bounds: Bounds) -> Any:
+    def refusal(request: Any, claims: Claims, highest: Timestamp, now_us: int, bounds: Bounds) -> Any:
         del highest
-        return right(request, latest, ZERO, now_us, bounds)
+        return right(request, claims, ZERO, now_us, bounds)
 
     return patched(acceptor, refusal=refusal)
 

@@ -10,6 +10,7 @@ from quorate.adts.types.catalogue import (
     check_name,
     is_log,
     is_object_name,
+    kept_as,
     known_types,
     may_delete,
     object_name,
@@ -49,6 +50,7 @@ def test_allowed_names_are_allowed(name: str) -> None:
     assert check_name(name) == name
     assert is_object_name(object_name("queue", name))
     assert is_object_name(object_name("dictionary", name, name))
+    assert kept_as(object_name("dictionary", name, name)) == "dictionary"
 
 
 def test_a_name_that_is_no_text_is_told_so() -> None:

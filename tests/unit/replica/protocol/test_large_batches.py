@@ -227,19 +227,16 @@ def ticking(seconds: float) -> Callable[[], float]:
 def test_reads_are_bounded_by_their_time_and_changes_by_their_entries() -> None:
     """Batches of 180,000 tiny entries, which their bytes allow, took eight tenths of a second each."""
     reads, appends, reserves = (Budget(1_000_000, ticking(BATCH_READS_S_MAX / 3.5)) for _ in range(3))
+    refused = Refused("bad-request", "")
     for _ in range(3):
-        reads.note(Collect("queue/q"), Refused("bad-request", ""))
-        assert not reads.is_spent
-    reads.note(Collect("queue/q"), Refused("bad-request", ""))
-    assert reads.is_spent
+        assert not reads.is_spent_by(Collect("queue/q"), refused)
+    assert reads.is_spent_by(Collect("queue/q"), refused)
     some = Append("queue/q", (Entry("e", make(1, 0, "c"), Value("1")),) * 1024)
     keys = Reserve("queue/q", ZERO, (Proposal("k", ()),) * 1024)
     for budget, request in ((appends, some), (reserves, keys)):
         for _ in range(BATCH_ENTRIES_MAX // 1024):
-            budget.note(request, Refused("bad-request", ""))
-            assert not budget.is_spent
-        budget.note(request, Refused("bad-request", ""))
-        assert budget.is_spent
+            assert not budget.is_spent_by(request, refused)
+        assert budget.is_spent_by(request, refused)
 
 
 async def test_a_reply_is_weighed_about_right(member: Member) -> None:
