@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from quorate.adts.log import Entry, Value
 from quorate.api_specs.cluster import ChoiceRule, ClusterDocument, ReplicaInfo
 from quorate.api_specs.configuration import with_members
-from quorate.api_specs.messages import Announcement, Append, Batch, Changes, Collect, Request, Scan
+from quorate.api_specs.messages import Announcement, Append, Batch, Changes, Collect, Commit, Request, Scan
 from quorate.client_sdk.protocol.configurations import joint, settled
 from quorate.replica.data_folder.identity import open_folder
 from quorate.replica.service.configured import WrongCluster
@@ -37,6 +37,21 @@ async def test_what_was_stored_while_clocks_were_ahead_is_told_though_nobody_ask
     assert (await answer_of(member, [Collect("register/other")])).ahead == far
     clock_us = NOW_US + 63_000_000
     assert (await answer_of(member, [Collect("register/other")])).ahead == ZERO
+    await asyncio.to_thread(member.close)
+
+
+@pytest.mark.parametrize("collects", [True, False])
+async def test_marks_collect_nothing_of_objects_whose_logs_keep_their_events(
+    tmp_path: Path, collects: bool
+) -> None:
+    document = replace(one_replica(), choices=(ChoiceRule("register/*", collect=collects),))
+    member = Member(open_folder(tmp_path / "r1", document, "r1"), wall_us=lambda: NOW_US)
+    old, new = (make(NOW_US, counter, "a") for counter in (1, 2))
+    append = Append("register/r", tuple(Entry(t, t, Value("1")) for t in (old, new)))
+    await answer_of(member, [append, Commit("register/r", complete=(new,))])
+    state = await member.run(lambda store: store.state("register/r"))
+    assert state is not None
+    assert state.collected == (old if collects else ZERO)
     await asyncio.to_thread(member.close)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from quorate.adts.log import Entry, Summary, Value
 from quorate.api_specs.values import BRACKET_BYTES
@@ -191,6 +192,28 @@ def test_the_clock_rises_with_each_promise_also_below_it(tmp_path: Path) -> None
     put(store, make(7200 * 10**6, 0, "a"))
     assert store.clock == make(7200 * 10**6, 0, "a"), "it has risen"
     store.close()
+
+
+def test_each_part_of_a_decision_is_noted_where_it_alone_changes(store: Store) -> None:
+    name, ballot = "dictionary/d/k", make_ballot(TIMES[2], 1)
+    state = ObjectState(name, accepted=ballot)
+    store.apply([PutState(state)])
+    assert store.clock == TIMES[2]
+    state = replace(state, summary=Summary(TIMES[3]))
+    store.apply([PutState(state)])
+    store.commit()
+    assert (store.clock, list(store.ended)) == (TIMES[3], [name])
+    store.ended.clear()
+    before, state = store.arrival(), replace(state, committed=ballot)
+    store.apply([PutState(state)])
+    assert store.changed(before, 0, 9) == [(1, name)]
+    state = replace(state, horizon=TIMES[5])
+    store.apply([PutState(state)])
+    store.commit()
+    assert (store.clock, list(store.ended)) == (TIMES[5], [])
+    store.apply([PutState(replace(state, decided_by=store.arrival()))])
+    store.commit()
+    assert list(store.ended) == [name], "it came to nothing anew"
 
 
 def put(store: Store, t: Timestamp, name: str = "queue/a", value: str = "1") -> None:
