@@ -345,7 +345,8 @@ class ClusterDocument(Struct, frozen=True, forbid_unknown_fields=True, dict=True
         """The outbox that the object is; None where it is none."""
         if not self.has_outboxes or (found := outbox_named(object_name)) is None:
             return None
-        return found if found.replica in self.votes and self._rule(found.queue).has_outboxes else None
+        is_there = found.replica in self.votes and self._rule(found.queue).has_outboxes
+        return found if is_there and self.outbox(found.queue) is None else None  # An outbox has none itself.
 
     def matched_by(self, object_name: str) -> str:
         """What patterns of objects are matched with: of a dictionary's key its dictionary, of an outbox its queue, else the object itself."""

@@ -11,6 +11,7 @@ import msgspec
 
 from ..adts.log import Value
 from ..adts.types.catalogue import adt_of
+from ..timestamps.timestamp import wall_us
 from .limits import DELAY_S_MAX
 from .messages import Append
 
@@ -71,13 +72,15 @@ def record_of(text: Value) -> Record:
     return Record(key, Value(bytes(value).decode()), since_us, delay_s, expires_s)
 
 
-def check_records(request: Append) -> None:
+def check_records(request: Append, offset_max_s: float) -> None:
     """Raises BadRecord unless the entries for an outbox are records as enqueues leave them there: its relay could do nothing with others, and has
-    room for few of them."""
+    room for few of them. Clocks are apart by that much at most."""
     for place, entry in enumerate(request.entries):
         if isinstance(entry.value, str):
             try:
-                record_of(entry.value)
+                since_us = record_of(entry.value).since_us
+                if since_us > wall_us(entry.t) + 2e6 * offset_max_s:
+                    raise BadRecord("it counts its times from later than it is stored")
             except BadRecord as error:
                 raise BadRecord(
                     f"entries[{place}]: {request.object} keeps what its queue's enqueues leave there: {error}"

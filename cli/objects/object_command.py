@@ -108,14 +108,15 @@ def delete(
         ),
     ],
     prefix: Annotated[
-        str, typer.Option("--prefix", metavar="TEXT", help="Of a dictionary, keys that begin so alone.")
-    ] = "",
+        str | None,
+        typer.Option("--prefix", metavar="TEXT", help="Of a dictionary, keys that begin so alone."),
+    ] = None,
     cluster: ClusterOption = DEFAULT_NAME,
     as_json: AsJson = False,
 ) -> None:
     """Delete the keys that a dictionary has now, and say how many. Replicas forget them about a minute later.
 
-    Keys that others put meanwhile stay. Queues, registers and objects of your own types stay once they were used:
+    A key that others put while this runs is deleted or stays. Queues, registers and objects of your own types stay once they were used:
     empty them by their own operations.
     """
     full = checked_object(name, cluster_document(cluster).own_types)
@@ -126,8 +127,10 @@ def delete(
         )
     if key and prefix:
         raise Usage("--prefix is for a whole dictionary: leave the key out, or the option.")
+    if prefix == "":
+        raise Usage("--prefix is empty: leave it out to delete all keys.")
     place = url_of(cluster) or read_document(Path(cluster))
-    deleted = asyncio.run(_delete(place, dictionary, key, prefix))
+    deleted = asyncio.run(_delete(place, dictionary, key, prefix or ""))
     answer(as_json, {"deleted": deleted}, f"{deleted} deleted.")
 
 

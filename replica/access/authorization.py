@@ -5,6 +5,7 @@ Owns both tables. A write token may do all that a front end does: such callers a
 """
 
 import re
+from collections.abc import Callable
 from typing import Final
 
 from ...adts.types.catalogue import CONFIGURATION
@@ -23,6 +24,7 @@ from ...api_specs.messages import (
     Reserve,
     Scan,
 )
+from ...api_specs.outboxes import MARK
 from ...api_specs.problems import TYPE_PREFIX
 from ...api_specs.tokens import ScopeName
 from ...timestamps.ballot import Ballot, term_of
@@ -61,15 +63,16 @@ def scope_needed(method: str, path: str) -> ScopeName:
     return "read" if method in _READING else "write"
 
 
-def path_problem(path: str, caller: Credential) -> str | None:
-    """Why `caller`, whose token is for some objects or the HTTP API alone, must not ask there; None when it may."""
+def path_problem(path: str, caller: Credential, matched_by: Callable[[str], str]) -> str | None:
+    """Why `caller`, whose token is for some objects or the HTTP API alone, must not ask there; None when it may. `matched_by`: see
+    `ClusterDocument.matched_by`."""
     if caller.is_http_only and path.startswith(_PROTOCOL_PREFIX):
         return "the token is for the HTTP API alone: the SDK and replicas need one without via=http"
     if not caller.objects or path in _OF_CLUSTER:
         return None
     if (place := _OF_OBJECT.fullmatch(path)) is None:
         return f"this shows more than the objects that the token is for ({_listed(caller)})"
-    name = f"{_TYPES.get(place[1]) or place[2]}/{place[3]}"
+    name = matched_by(f"{_TYPES.get(place[1]) or place[2]}/{place[3]}")
     return None if caller.may_use(name) else _not_for(name, caller)
 
 
@@ -87,10 +90,15 @@ def _object_problem(request: Request, caller: Credential, document: ClusterDocum
     if not isinstance(request, Scan):
         name = document.matched_by(request.object)
         return None if caller.may_use(name) else _not_for(name, caller)
+    is_of_outboxes = document.has_outboxes and MARK in request.prefix
     if request.prefix.count("/") > 1:
         name = document.matched_by(request.prefix)
         return None if caller.may_use(name) else _not_for(name, caller)
-    return None if caller.may_list(request.prefix) else _not_for(f"{request.prefix}*", caller)
+    return (
+        None
+        if caller.may_list(request.prefix) and not is_of_outboxes
+        else _not_for(f"{request.prefix}*", caller)
+    )
 
 
 def _not_for(name: str, caller: Credential) -> str:

@@ -8,6 +8,7 @@ out, and the log says so.
 import logging
 import os
 import stat
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -31,6 +32,8 @@ class Access:
         self.own_token: Final = own_token
         """What this replica's front end sends to the other replicas."""
         self._anyone: Final = anyone()
+        self.matched_by: Callable[[str], str] = str
+        """What patterns of objects are matched with, by an object's name; the replica's application says it."""
         self.unproven: Final = Bucket(UNPROVEN_PER_S_MAX)
 
     def __repr__(self) -> str:

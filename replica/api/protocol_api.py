@@ -112,7 +112,7 @@ class Batches:
             document = self.member.document
             check_calls(self._types, document.limits.stored_depth_max, request)
             if document.outbox(request.object) is not None:
-                check_records(request)
+                check_records(request, document.clock.offset_max_s)
 
     def written(self, found: Checked, reply: BatchReply, media_type: str) -> bytes:
         """The body of the answer. Raises Refusal when nothing of the batch was done."""

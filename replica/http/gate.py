@@ -214,7 +214,7 @@ class Gate:
         needed = scope_needed(method, path)
         if needed not in caller.scopes:
             raise lacks_scope(f"scope {needed} is needed for this, and the token does not have it", needed)
-        if (problem := path_problem(path, caller)) is not None:
+        if (problem := path_problem(path, caller, self._access.matched_by)) is not None:
             raise lacks_scope(problem)
         if not caller.bucket.takes(self._now_s()):
             raise asks_too_often(caller)

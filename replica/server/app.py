@@ -216,6 +216,11 @@ def _put_behind_gate(
     app: ReplicaApp, serving: Serving, operations: Operations, access: Access, hosts: AllowedHosts | None
 ) -> None:
     member = serving.member
+
+    def matched_by(name: str) -> str:
+        return member.document.matched_by(name)  # By the configuration of now.
+
+    access.matched_by = matched_by
     gate = partial(
         Gate,
         body_bytes_max=member.document.limits.body_bytes_max,

@@ -79,6 +79,12 @@ def test_no_other_object_is_one(name: str) -> None:
     assert document().outbox(name) is None
 
 
+def test_an_outbox_has_no_outboxes_itself() -> None:
+    """Its relay could not enqueue what lies there: ten thousand such kept a replica's relay from all others, for good."""
+    names = [f"queue/mail{'@r1' * depth}" for depth in range(6)]
+    assert [document().outbox(name) is not None for name in names] == [False, True] * 3
+
+
 def test_without_outboxes_a_name_is_a_name() -> None:
     plain = document(HEAD + '[[choices]]\nobjects = "queue/mail*"\n')
     assert plain.outbox("queue/mail@r1") is None

@@ -63,6 +63,7 @@ def test_objects_are_listed_and_keys_deleted(run: Run) -> None:
     for wrong, words in (
         (("queue/listed",), "stays once it was used"),
         (("dictionary/listed/a", "--prefix", "b"), "--prefix is for a whole dictionary"),
+        (("dictionary/listed", "--prefix", ""), "--prefix is empty"),
         (("nothing/a",), "names no object"),
     ):
         refused = run("object", "delete", *wrong)

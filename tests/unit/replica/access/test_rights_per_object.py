@@ -53,6 +53,10 @@ def holder(patterns: str = PATTERNS) -> Credential:
     return found
 
 
+def problem_at(path: str, caller: Credential, document: ClusterDocument | None = None) -> str | None:
+    return path_problem(path, caller, (document or one_replica()).matched_by)
+
+
 def about(name: str, t: Timestamp = AT) -> list[Request]:
     """One request of each kind about an object."""
     entry = Entry(t, t, Value("1"))
@@ -92,12 +96,25 @@ def test_listings_are_of_nothing_but_its_objects() -> None:
     )
 
 
+RULE = ChoiceRule("queue/*", {"Enq/Ok": (0, 1), "Deq/Ok": (1, 1)}, outbox=True)
+WITH_OUTBOXES = replace(one_replica(), choices=(RULE,))
+
+
 def test_a_queue_is_its_outboxes_as_well_where_it_has_them() -> None:
-    rule = ChoiceRule("queue/*", {"Enq/Ok": (0, 1), "Deq/Ok": (1, 1)}, outbox=True)
-    with_outboxes = replace(one_replica(), choices=(rule,))
-    assert not is_foreign(Collect("queue/mail@r1"), "queue/mail", with_outboxes)
+    assert not is_foreign(Collect("queue/mail@r1"), "queue/mail", WITH_OUTBOXES)
     assert is_foreign(Collect("queue/mail@r1"), "queue/mail"), "another queue, where there are none"
-    assert is_foreign(Collect("queue/news@r1"), "queue/mail", with_outboxes)
+    assert is_foreign(Collect("queue/news@r1"), "queue/mail", WITH_OUTBOXES)
+
+
+@pytest.mark.parametrize("patterns", ["queue/*1", "queue/news@*", "queue/*@r1"])
+def test_a_pattern_of_an_outbox_opens_nothing_of_its_queue(patterns: str) -> None:
+    """An outbox holds the queue's items: a token for names that end in 1 purged those of all queues at r1."""
+    assert is_foreign(Collect("queue/news@r1"), patterns, WITH_OUTBOXES)
+    assert is_foreign(Scan("queue/news@"), patterns, WITH_OUTBOXES)
+    for path in ("/v1/queues/news@r1/peek", "/v1/queues/news@r1/delayed/purge", "/v1/queues/news/items"):
+        assert problem_at(path, holder(patterns), WITH_OUTBOXES) is not None
+    assert problem_at("/v1/queues/mail@r1/peek", holder("queue/mail"), WITH_OUTBOXES) is None
+    assert problem_at("/v1/queues/mail@r1/peek", holder("queue/mail")) is not None
 
 
 def test_what_is_forwarded_is_about_its_objects() -> None:
@@ -112,7 +129,7 @@ def test_what_is_forwarded_is_about_its_objects() -> None:
 
 def test_every_path_is_of_an_object_or_of_the_cluster_or_refused() -> None:
     """Whoever adds one finds it refused to these tokens, until it is known whose objects it shows."""
-    opened = {path for path, _ in OPERATIONS if path_problem(path, holder("*/*")) is None}
+    opened = {path for path, _ in OPERATIONS if problem_at(path, holder("*/*")) is None}
     of_objects = {path for path in opened if path.startswith(("/v1/queues/", "/v1/registers/", "/v1/dict"))}
     assert opened - of_objects == {"/v1/cluster", "/v1/status", "/replica/v1/batch", "/replica/v1/forward"}
     named = {path for path in DOCUMENT["paths"] if "{name}" in path and path.startswith("/v1/")}
@@ -136,14 +153,14 @@ def test_every_path_is_of_an_object_or_of_the_cluster_or_refused() -> None:
     ],
 )
 def test_a_path_leads_to_its_own_objects_alone(path: str, is_own: bool) -> None:
-    assert (path_problem(path, holder()) is None) == is_own
+    assert (problem_at(path, holder()) is None) == is_own
 
 
 def test_token_for_the_http_api_opens_no_path_of_the_replica_protocol() -> None:
     known = parse_tokens(LINES.split(";", maxsplit=1)[0].replace(f"objects={PATTERNS}", "via=http"), "tokens")
     caller = known.find(f"Bearer {TOKEN}".encode())
     assert caller is not None
-    refused = {path for path, _ in OPERATIONS if path_problem(path, caller) is not None}
+    refused = {path for path, _ in OPERATIONS if problem_at(path, caller) is not None}
     assert refused == {path for path in DOCUMENT["paths"] if path.startswith("/replica/")}
     assert len(refused) >= 3
 

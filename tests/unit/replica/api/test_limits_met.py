@@ -52,7 +52,7 @@ def test_a_replica_that_remembers_no_more_keys(
     monkeypatch.setattr(key_consensus, "RESERVATIONS_MAX", 0)
     assert tells(caller.post("queues/full/items", {"item": 1}, "k"), "too-many-keys")
     queue = cluster.front_end().client.queue("full")
-    with pytest.raises(LimitReached, match="send it without a key") as reached:
+    with pytest.raises(LimitReached, match="only if no earlier attempt") as reached:
         cluster.run(queue.enqueue(1, idempotency_key="k"))
     assert (reached.value.limit, reached.value.definite) == ("too-many-keys", True)
     assert cluster.run(queue.size()) == 0

@@ -21,6 +21,8 @@ DOCUMENT = replace(small(), choices=(ChoiceRule("queue/mail*", outbox=True),))
 OUTBOX = f"queue/mail@{next(iter(DOCUMENT.votes))}"
 GOOD = Record("k/0", Value('"x"'), 5, 1.0, 9.0).text()
 STRAY = ['"x"', Record("k" * 3000, Value('"x"')).text(), Record("k/0", Value('"x"'), 0, 1e15).text()]
+LATER = Record("k/0", Value('"x"'), time.time_ns() // 1000 + 347 * 86_400_000_000, 1.0).text()
+"""It is relayed once its time is near enough, and the relay asks for it again and again until then."""
 
 
 async def answered(
@@ -35,7 +37,7 @@ async def answered(
     return answer.status_code, answer.json().get("detail", "")
 
 
-@pytest.mark.parametrize("text", STRAY, ids=["no record", "long key", "far delay"])
+@pytest.mark.parametrize("text", [*STRAY, LATER], ids=["no record", "long key", "far delay", "of later"])
 async def test_what_no_enqueue_leaves_there_is_refused(text: str, tmp_path: Path) -> None:
     """Its relay had no room for more than a few of these, and then relayed nothing."""
     status, detail = await answered(tmp_path, OUTBOX, GOOD, text)
@@ -48,6 +50,8 @@ async def test_what_no_enqueue_leaves_there_is_refused(text: str, tmp_path: Path
 async def test_records_are_taken_and_other_queues_keep_what_they_like(tmp_path: Path) -> None:
     assert (await answered(tmp_path / "a", OUTBOX, GOOD, GOOD))[0] == 200
     assert (await answered(tmp_path / "b", "queue/mail", STRAY[0]))[0] == 200
+    soon = Record("k/0", Value('"x"'), time.time_ns() // 1000 + 1_000_000, 1.0).text()
+    assert (await answered(tmp_path / "d", OUTBOX, soon))[0] == 200, "clocks are apart"
     assert (await answered(tmp_path / "c", "queue/mail@r9", STRAY[0]))[0] == 200
 
 
