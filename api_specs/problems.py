@@ -52,7 +52,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     "forbidden": Kind(
         403,
         "The token does not allow this",
-        "Use a token with the scope that the detail names (`quorate token new` makes one).",
+        "Use a token that allows what the detail names (`quorate token new` makes one).",
     ),
     "foreign-origin": Kind(
         403,

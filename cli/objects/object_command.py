@@ -100,13 +100,7 @@ def _table(found: Sequence[Mapping[str, Any]]) -> Table:
 @object_app.command("delete")
 @reported
 def delete(
-    name: Annotated[
-        str,
-        typer.Argument(
-            metavar="NAME",
-            help="A dictionary, as dictionary/users, or one key of it, as dictionary/users/ann.",
-        ),
-    ],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A dictionary, as dictionary/users.")],
     prefix: Annotated[
         str | None,
         typer.Option("--prefix", metavar="TEXT", help="Of a dictionary, keys that begin so alone."),
@@ -116,8 +110,8 @@ def delete(
 ) -> None:
     """Delete the keys that a dictionary has now, and say how many. Replicas forget them about a minute later.
 
-    A key that others put while this runs is deleted or stays. Queues, registers and objects of your own types stay once they were used:
-    empty them by their own operations.
+    A key that others put while this runs is deleted or stays. One key: `quorate dict NAME delete KEY`. Queues, registers and objects of
+    your own types stay once they were used: empty them by their own operations.
     """
     full = checked_object(name, cluster_document(cluster).own_types)
     adt, dictionary, *key = full.split("/")
@@ -125,20 +119,19 @@ def delete(
         raise Usage(
             f"{full} stays once it was used: empty it by its own operations. Keys of dictionaries can be deleted."
         )
-    if key and prefix:
-        raise Usage("--prefix is for a whole dictionary: leave the key out, or the option.")
+    if key:
+        raise Usage(f"{full} is one key: `quorate dict {dictionary} delete {key[0]}` deletes it.")
     if prefix == "":
         raise Usage("--prefix is empty: leave it out to delete all keys.")
     place = url_of(cluster) or read_document(Path(cluster))
-    deleted = asyncio.run(_delete(place, dictionary, key, prefix or ""))
+    deleted = asyncio.run(_delete(place, dictionary, prefix or ""))
     answer(as_json, {"deleted": deleted}, f"{deleted} deleted.")
 
 
-async def _delete(place: str | ClusterDocument, name: str, keys: list[str], prefix: str) -> int:
+async def _delete(place: str | ClusterDocument, name: str, prefix: str) -> int:
     async with connect_async(place, token=read_token(), tls=from_environment()) as client:
         dictionary = client.dictionary(name)
-        if not keys:
-            keys = [key for key in await dictionary.items() if key.startswith(prefix)]
+        keys = [key for key in await dictionary.items() if key.startswith(prefix)]
         for first in range(0, len(keys), DELETED_AT_ONCE):
             await asyncio.gather(*map(dictionary.delete, keys[first : first + DELETED_AT_ONCE]))
     return len(keys)

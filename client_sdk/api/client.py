@@ -58,10 +58,10 @@ class AsyncClient:
         self._observers: Final[list[Observer]] = []
         self.loops: Final = Loops(self._perform, deadline_s, lambda: driver.now().mono_s)
         """Those over its queues."""
+        self._home: Final = (os.getpid(), asyncio.get_running_loop())
         self._is_closed = False
         self.undelivered: Final = Undelivered()
         """What cancelled dequeues took: the next one of the same queue gets it."""
-        self._home: Final = (os.getpid(), asyncio.get_running_loop())
 
     @property
     def document(self) -> ClusterDocument:

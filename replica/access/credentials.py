@@ -22,7 +22,6 @@ OBJECTS_MAX: Final = 16
 _DIGEST: Final = re.compile(r"[0-9a-f]{64}")
 _NAME: Final = re.compile(r"[A-Za-z0-9._@-]{1,64}")
 _PATTERN: Final = re.compile(r"[a-z*?\[][a-z0-9_*?\[\]!-]*/[A-Za-z0-9._~@=:+*?\[\]!-]{1,200}")
-_MARK: Final = re.compile(r"[*?\[]")
 _WORDS: Final = ("tag", "scopes", "sha256", "name", "rate", "objects", "via")
 _SCHEME: Final = b"bearer"
 
@@ -69,9 +68,9 @@ class Credential:
         return not self.objects or any(fnmatchcase(dictionary_or_object, each) for each in self.objects)
 
     def may_list(self, prefix: str) -> bool:
-        """Whether it is for all objects whose names begin so, as a pattern says that ends with its only `*`."""
-        plain = (each[:-1] for each in self.objects if each.endswith("*") and _MARK.search(each[:-1]) is None)
-        return not self.objects or prefix.startswith(tuple(plain))
+        """Whether it is for all objects whose names begin so, as a pattern says that ends with its only `*`. (No name has another mark of patterns.)"""
+        beginnings = tuple(each[:-1] for each in self.objects if each.endswith("*"))
+        return not self.objects or prefix.startswith(beginnings)
 
     @property
     def shown(self) -> str:

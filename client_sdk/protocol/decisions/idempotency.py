@@ -19,7 +19,8 @@ DIGEST_CHARS: Final = 16
 
 TOO_MANY_KEYS: Final = Failed(
     "too-many-keys",
-    "this caller has as many operations with an idempotency key on this object as are left for others: repeat it later (without a key only if no earlier attempt may be under way)",
+    "as many operations with an idempotency key on this object are remembered as may be, of all callers, or of this one as are left for others: repeat it later "
+    "(without a key only if no earlier attempt may be under way)",
     definite=True,
 )
 

@@ -189,8 +189,7 @@ class SummaryBuilder:
             leases=self.ledger.leases,
             dead=self.ledger.dead,
         )
-        is_noted = self.recent[-1:] not in ([], [*self.before.recent[-1:]])
-        if after == self.before and not is_noted:
+        if after == self.before:  # What is remembered under a key changes the terms, too.
             return self.before
         old = self.context.terms_before
         latest = enumerate(self._terms[-TERMS_MAX:], TERMS_KEPT - min(len(self._terms), TERMS_MAX))

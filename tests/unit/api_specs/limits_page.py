@@ -49,7 +49,7 @@ FIXED = {
     "WAITING_BYTES_MAX": (
         limits.WAITING_BYTES_MAX,
         "Bytes of calls of one such object that a replica stores and does not know to have run, 100 for each included, and one for "
-        + f"every {limits.WORK_OF_A_WAITING_BYTE} bytes of the state that it runs on (an array or object counts for 16 more); less where "
+        + f"every {limits.WORK_OF_A_WAITING_BYTE} bytes that each runs on, the state and what calls before it bring (an array or object counts for 16 more); less where "
         + "those of all replicas would not fit into `value_bytes_max` beside such a state.",
     ),
     "AMBIGUOUS_BYTES_MAX": (

@@ -58,11 +58,11 @@ def test_objects_are_listed_and_keys_deleted(run: Run) -> None:
     assert run("object", "list", "nothing/").stdout == "No object has a name that begins with nothing/.\n"
     assert run("object", "delete", "dict/listed", "--prefix", "old-").stdout == "2 deleted.\n"
     assert json.loads(run("dict", "listed", "items", "--json").stdout)["items"] == {"new": 1}
-    assert run("object", "delete", "dictionary/listed/new", "--json").stdout == '{"deleted":1}\n'
+    assert run("object", "delete", "dictionary/listed", "--json").stdout == '{"deleted":1}\n'
     assert json.loads(run("dict", "listed", "items", "--json").stdout)["items"] == {}
     for wrong, words in (
         (("queue/listed",), "stays once it was used"),
-        (("dictionary/listed/a", "--prefix", "b"), "--prefix is for a whole dictionary"),
+        (("dict/listed/new",), "`quorate dict listed delete new` deletes it"),
         (("dictionary/listed", "--prefix", ""), "--prefix is empty"),
         (("nothing/a",), "names no object"),
     ):

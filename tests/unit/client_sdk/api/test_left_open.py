@@ -1,6 +1,7 @@
 """Clients that nobody closes: they warn, and close themselves. And how clients and handles are shown."""
 
 import asyncio
+import os
 import threading
 import warnings
 from collections.abc import Iterator
@@ -69,6 +70,16 @@ async def test_an_asyncio_client_that_was_left_open_warns_and_closes_itself(clus
         await asyncio.sleep(0)
     await asyncio.gather(*ending)
     assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+async def test_a_forked_child_leaves_its_parents_asyncio_client_alone(
+    cluster: LoopbackCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with connect_async(cluster.document) as client:
+        with monkeypatch.context() as child:
+            child.setattr(os, "getpid", lambda: 0)
+            client.__del__()
+        await client.queue("q").enqueue(1)
 
 
 def test_after_its_event_loop_an_asyncio_client_warns_only(cluster: LoopbackCluster) -> None:

@@ -88,6 +88,17 @@ def test_callers_of_one_replica_have_shares_of_their_own(cluster: InProcessClust
     assert tells(other.post("queues/shared/dequeue", {}, "one-more"), "too-many-keys")
 
 
+def test_callers_are_told_apart_for_as_long_as_their_keys_are_remembered(
+    cluster: InProcessCluster, caller: Caller
+) -> None:
+    """Also after another one's turn: who has had one of three may have no second one when two are taken."""
+    caller.post("queues/turns/items", {"items": [1, 2, 3, 4]})
+    assert caller.post("queues/turns/dequeue", {}, "first").json()["items"] == [1]
+    assert Caller(cluster, "127.0.0.2").post("queues/turns/dequeue", {}, "other").json()["items"] == [2]
+    assert tells(caller.post("queues/turns/dequeue", {}, "second"), "too-many-keys")
+    assert Caller(cluster, "127.0.0.3").post("queues/turns/dequeue", {}, "third").json()["items"] == [3]
+
+
 def test_a_queue_that_hands_out_no_more(
     cluster: InProcessCluster, caller: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:

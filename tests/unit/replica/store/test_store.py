@@ -250,6 +250,8 @@ def test_a_mark_says_nothing_about_a_row_that_came_after_it(store: Store) -> Non
 def test_transaction_that_fails_leaves_nothing_behind_and_the_next_one_works(store: Store) -> None:
     put(store, TIMES[0])
     store.commit()
+    assert store.length("queue/a") == 1
+    store.commit()
     store.apply([PutState(ObjectState("queue/a", collected=TIMES[5]))])
     put(store, TIMES[1])
     put(store, TIMES[1])  # The same row twice: the database refuses.
@@ -257,6 +259,7 @@ def test_transaction_that_fails_leaves_nothing_behind_and_the_next_one_works(sto
         store.commit()
     store.rollback()
     assert [row.entry.t for row in store.rows("queue/a", ZERO, 9)] == [TIMES[0]]
+    assert store.length("queue/a") == 1, "what was counted on the way is not kept"
     put(store, TIMES[1])
     store.commit()
     assert store.arrival() == 2
