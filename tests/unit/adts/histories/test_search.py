@@ -13,6 +13,7 @@ from quorate.adts.plain_class import PlainClass, frozen
 from quorate.adts.specification import Invocation, Response, SerialSpecification
 from quorate.adts.types.catalogue import known_types
 from tests.unit.adts.histories.every_order import in_some_order, is_right, random_calls
+from tests.unit.adts.histories.test_weak import Pile
 
 HISTORIES = 250
 QUEUES = 1500
@@ -34,22 +35,10 @@ def test_search_agrees_with_trying_every_order(adt: str, model: Model) -> None:
     assert model is Model.SERIALIZABLE or min(verdicts.values()) >= 2, verdicts
 
 
-class Trail:
-    """All that was put and not taken again."""
+class Trail(Pile):
+    """A pile on which items are put without a look."""
 
     blind = ("put",)
-
-    def __init__(self) -> None:
-        self.items: list[str] = []
-
-    def put(self, item: str) -> None:
-        self.items.append(item)
-
-    def take(self) -> str | None:
-        return self.items.pop() if self.items else None
-
-    def look(self) -> list[str]:
-        return self.items
 
 
 class Text:
@@ -129,7 +118,7 @@ def put(item: str, invoked: int, returned: int = NEVER) -> Call:
 
 
 def look(items: list[str], invoked: int, returned: int) -> Call:
-    return Call("p", "t", Invocation("look"), invoked, returned, (Response("Ok", (frozen(items),)),))
+    return Call("p", "t", Invocation("all"), invoked, returned, (Response("Ok", (frozen(items),)),))
 
 
 def test_what_is_shown_is_placed_in_that_order() -> None:
