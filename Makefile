@@ -32,7 +32,7 @@ help:
 	@echo "make soak        simulate on all cores (MINUTES=$(MINUTES), FIRST=$(FIRST), the first seed)"
 	@echo "make lock        write the lock files (needs uv; UPGRADE=--upgrade)"
 	@echo "make clients     install what generates API clients into $(CLIENTS), for tests"
-	@echo "make openapi     write api_specs/openapi.json after a change of the API"
+	@echo "make openapi     write the OpenAPI documents after a change of the API"
 	@echo "make clean       remove .venv, caches and build output"
 
 demo: $(STAMP)
@@ -70,7 +70,7 @@ lock:
 	$(COMPILE) pyproject.toml --extra cli --extra replica --constraints requirements.lock --output-file requirements-server.lock
 
 openapi: $(STAMP)
-	@$(RUN) -m quorate.replica.server.print_openapi > .openapi.new && mv .openapi.new api_specs/openapi.json
+	@$(RUN) -m quorate.replica.server.write_openapi api_specs
 
 clean:
 	rm -rf $(VENV) $(CLIENTS) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis \

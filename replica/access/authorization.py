@@ -34,8 +34,9 @@ from .credentials import Credential, TokenList
 OPEN_PREFIX: Final = "/v1/health/"
 """What needs no token."""
 DOCUMENT_PATH: Final = "/v1/openapi.json"
+PROTOCOL_DOCUMENT_PATH: Final = "/replica/v1/openapi.json"
 PUBLIC_PATHS: Final = re.compile(
-    f"{re.escape(DOCUMENT_PATH)}|/docs(/.*)?|/ui(/.*)?|{re.escape(TYPE_PREFIX)}[^/]*"
+    f"{re.escape(DOCUMENT_PATH)}|{re.escape(PROTOCOL_DOCUMENT_PATH)}|/docs(/.*)?|/ui(/.*)?|{re.escape(TYPE_PREFIX)}[^/]*"
 )
 """Open as well: the same for every cluster. A generator or a browser that first looks at the document has no token to send,
 the live page asks for the one that its reader has, and who is refused for want of a token is pointed to the type of the problem."""

@@ -20,7 +20,7 @@ from ...api_specs.limits import BACKUP_SENT_S_MAX
 from ..access.token_list import Access
 from ..http.gate import CALLER
 from ..http.problems import Refusal
-from ..http.routers import of_application, tagged
+from ..http.routers import PROTOCOL_TAG, of_application, tagged
 from ..logs.audit import audit
 from ..service.copying import Copies, Copy
 from .service_api import AskedMember
@@ -121,6 +121,8 @@ Known = Annotated[Access, of_application("access")]
 """Whom the application that was asked lets in."""
 
 admin_router: Final = tagged("administration")
+configuration_router: Final = tagged(PROTOCOL_TAG)
+"""What `quorate change` asks each replica."""
 """The endpoints."""
 
 
@@ -156,7 +158,7 @@ async def take_backup(
     return _Sent(copy, headers)
 
 
-@admin_router.post(CONFIGURATION_PATH, response_model=InConfiguration)
+@configuration_router.post(CONFIGURATION_PATH, response_model=InConfiguration)
 async def follow_configuration(
     request: Request, body: ToldConfiguration, member: AskedMember
 ) -> dict[str, Any]:
@@ -172,7 +174,7 @@ async def follow_configuration(
     return {"epoch": member.document.number, "replica": member.id}
 
 
-@admin_router.get(CONFIGURATION_PATH, response_model=Holdings)
+@configuration_router.get(CONFIGURATION_PATH, response_model=Holdings)
 async def get_holdings(
     member: AskedMember,
     after: Annotated[str, Query(description="Names above this one, in order", examples=["queue/jobs"])] = "",

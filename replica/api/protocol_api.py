@@ -47,6 +47,7 @@ from ..http.cancellation import ends_before_caller_goes
 from ..http.gate import CALLER, asks_too_often, lacks_scope
 from ..http.large_bodies import read_apart, turn
 from ..http.problems import ProblemResponse, Refusal
+from ..http.routers import PROTOCOL_TAG
 from ..service.member import Member
 from ..service.own_types import OwnTypes, check_calls, loaded
 from .forwarded import Serving
@@ -263,7 +264,7 @@ def _answer_type(accept: str, given: str) -> str:
 
 
 def describe(document: dict[str, Any]) -> None:
-    """Add the protocol to an OpenAPI document: what is sent and answered, and what for."""
+    """Add batches, forwarded requests and announcements to an OpenAPI document: what is sent and answered, and what for."""
     example_hash, example_id = "3f8a0c52b1d94e67", "0006424e5d3c80.0000.k3v9q0a1b2c3d"
     document["paths"][PATH] = _described(
         "sendBatch",
@@ -304,7 +305,7 @@ def _described(
     content = {each: {"schema": _reference(answered)} for each in media_types}
     return {
         "post": {
-            "tags": ["replica protocol"],
+            "tags": [PROTOCOL_TAG],
             "description": description,
             "operationId": operation_id,
             "requestBody": {"required": True, "content": body},

@@ -18,6 +18,7 @@ from .json_body import JsonRoute
 from .problems import Refusal
 
 OWN_TAG: Final = "types of your own"
+PROTOCOL_TAG: Final = "replica protocol"
 
 
 def tagged(tag: str, **given: Any) -> APIRouter:

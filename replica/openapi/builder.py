@@ -1,6 +1,6 @@
-"""The OpenAPI document of both surfaces: what the framework makes of the endpoints, and what it cannot know.
+"""The OpenAPI documents of the HTTP API and of the replica protocol: what the framework makes of the endpoints, and what it cannot know.
 
-Owns how rows of `quorate.replica.openapi.table`, problems and messages become parts of the document, and that generators of
+Owns how rows of `quorate.replica.openapi.table`, problems and messages become parts of a document, and that generators of
 clients understand it: where two forms say the same, the one that more of them read is taken.
 """
 
@@ -20,8 +20,8 @@ from ...api_specs.cluster import ClusterDocument, ReplicaInfo
 from ...api_specs.problems import KINDS, LIMITS, MEDIA_TYPE, Problem, as_json, problem
 from ..access.authorization import OPEN_PREFIX, is_public, scope_needed
 from ..api import protocol_api
-from ..http.routers import OWN_TAG
-from .table import INTRODUCTION, OF_OWN_TYPES, OPERATIONS, REASONS, TAGS
+from ..http.routers import OWN_TAG, PROTOCOL_TAG
+from .table import INTRODUCTION, OF_OWN_TYPES, OPERATIONS, PROTOCOL_INTRODUCTION, REASONS, TAGS
 
 _SCHEMAS: Final = "#/components/schemas/{name}"
 _MAY_ASK_TO_WAIT: Final = frozenset({"too-many-requests", "overloaded", "starting", *LIMITS})
@@ -54,28 +54,47 @@ _CLUSTER: Final = ClusterInfo(
 )
 
 
-def document_of(app: FastAPI, *, with_own_types: bool = True) -> dict[str, Any]:
-    """The document of `app` and of the replica protocol; without types of one's own it says nothing of this cluster."""
-    routes = [route for route in app.routes if with_own_types or OWN_TAG not in getattr(route, "tags", ())]
-    document = get_openapi(
+def api_document(app: FastAPI, *, with_own_types: bool = True) -> dict[str, Any]:
+    """The document of the HTTP API of `app`; without types of one's own it says nothing of this cluster."""
+    left_out = {PROTOCOL_TAG} if with_own_types else {PROTOCOL_TAG, OWN_TAG}
+    routes = [route for route in app.routes if left_out.isdisjoint(_tags(route))]
+    document = _begun(app, "Replicated queues, registers and dictionaries", INTRODUCTION, routes)
+    return _completed(document, (Problem, ClusterInfo))
+
+
+def protocol_document(app: FastAPI) -> dict[str, Any]:
+    """The document of the replica protocol of `app`."""
+    routes = [route for route in app.routes if PROTOCOL_TAG in _tags(route)]
+    document = _begun(app, "How front ends and replicas talk to each other", PROTOCOL_INTRODUCTION, routes)
+    protocol_api.describe(document)
+    return _completed(document, (Problem, *protocol_api.MESSAGES))
+
+
+def _begun(app: FastAPI, summary: str, description: str, routes: Sequence[BaseRoute]) -> dict[str, Any]:
+    """What the framework makes of these routes."""
+    told = {tag for route in routes for tag in _tags(route)}
+    return get_openapi(
         title=app.title,
         version=app.version,
         openapi_version="3.1.0",
-        summary="Replicated queues, registers and dictionaries",
-        description=INTRODUCTION,
+        summary=summary,
+        description=description,
         routes=routes,
         separate_input_output_schemas=False,  # A TypedDict that holds its own kind would else be two.
-        tags=[{"name": name, "description": text} for name, text in TAGS.items() if _has(routes, name)],
+        tags=[{"name": name, "description": text} for name, text in TAGS.items() if name in told],
         servers=[{"url": "/", "description": "The replica that this document comes from; all are equal"}],
         license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
     )
+
+
+def _completed(document: dict[str, Any], types: Sequence[type]) -> dict[str, Any]:
+    """Add what the framework does not know: schemas of these types, what the table tells, and who may ask."""
     components = document["components"]
-    messages = _schemas_of((Problem, ClusterInfo, *protocol_api.MESSAGES))
-    for name in components["schemas"].keys() & messages.keys():
+    schemas = _schemas_of(types)
+    for name in components["schemas"].keys() & schemas.keys():
         _rename(name, f"{name}Value", document)
-    components["schemas"].update(messages)
+    components["schemas"].update(schemas)
     components["responses"] = {}
-    protocol_api.describe(document)
     components["securitySchemes"] = _SECURITY_SCHEMES
     for path, item in document["paths"].items():
         for method, operation in item.items():
@@ -85,9 +104,8 @@ def document_of(app: FastAPI, *, with_own_types: bool = True) -> dict[str, Any]:
     return document
 
 
-def _has(routes: Sequence[BaseRoute], tag: str) -> bool:
-    """Whether there is anything of it: types of one's own are not in every document."""
-    return tag != OWN_TAG or any(tag in getattr(route, "tags", ()) for route in routes)
+def _tags(route: BaseRoute) -> Sequence[str]:
+    return getattr(route, "tags", ())
 
 
 def operations_of(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -108,7 +126,7 @@ def _schemas_of(types: Sequence[type]) -> dict[str, Any]:
 
 
 def _rename(schema: str, other: str, document: dict[str, Any]) -> None:
-    """Give a schema another name: a type of one's own may have given it that of a message."""
+    """Give a schema another name: a type of one's own may have given it one of ours."""
     schemas = document["components"]["schemas"]
     schemas[other] = schemas.pop(schema)
     for part in _parts(document):

@@ -7,7 +7,9 @@ name of a method in every generated client: a verb and its object, or the verb a
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from ..http.routers import OWN_TAG
+from ...api_specs.messages import PROTOCOL_HEADER
+from ..access.authorization import DOCUMENT_PATH, PROTOCOL_DOCUMENT_PATH
+from ..http.routers import OWN_TAG, PROTOCOL_TAG
 
 _GATE: Final = ("unauthorized", "forbidden", "too-many-requests", "internal", "stopping", "overloaded")
 _BODY: Final = ("timeout", "too-large", "unsupported-media-type")
@@ -203,13 +205,19 @@ TAGS: Final[Mapping[str, str]] = {
     "dictionaries": "Values by key, each key by itself, with put-if-absent, compare-and-set and compare-and-delete.",
     OWN_TAG: "Objects whose types are classes of your own: each method is an operation.",
     "service": "The replica itself: its cluster file, its health, and what problems mean.",
-    "replica protocol": "How front ends and replicas talk to each other; an application has no need of it.",
-    "administration": "For operators: which tokens are valid, backups, and changes of the configuration.",
+    "administration": "For operators: which tokens are valid, and backups.",
+    PROTOCOL_TAG: "How front ends and replicas talk to each other, and what `quorate change` asks each replica.",
 }
 
-INTRODUCTION: Final = """\
+INTRODUCTION: Final = f"""\
 Queues, registers and dictionaries that live on several replicas. Ask any replica: it runs the quorum operation for you.
+The replica protocol, which an application has no need of, has a document of its own: `{PROTOCOL_DOCUMENT_PATH}`.
 
 Every error is a problem document (RFC 9457). Its member `definite` decides whether you may simply repeat: true means that
 the operation did not take effect and will not; false that it may have, or may still do so. Then repeat it only with the
 same `Idempotency-Key`, which makes a repeat within the retry window take effect once, or look at the object first."""
+
+PROTOCOL_INTRODUCTION: Final = f"""\
+How front ends (the SDK, and the one in each replica) and replicas talk to each other. It changes from release to release: a sender names
+the versions that it speaks (`{PROTOCOL_HEADER}`), and a replica that speaks none of them refuses the message. An application uses
+the HTTP API (`{DOCUMENT_PATH}`) or the SDK."""

@@ -1,4 +1,4 @@
-"""The HTTP application of a replica: both surfaces, health, and the OpenAPI document of it all.
+"""The HTTP application of a replica: both surfaces, health, and their OpenAPI documents.
 
 Owns how the parts are put together and how errors of the framework become problem documents.
 """
@@ -24,12 +24,12 @@ from ...api_specs.problems import problem
 from ...client_sdk.transport.driver import Driver
 from ...client_sdk.transport.operator import Operator
 from ...client_sdk.transport.tls import SYSTEM_TRUST, ClientTls
-from ..access.authorization import DOCUMENT_PATH
+from ..access.authorization import DOCUMENT_PATH, PROTOCOL_DOCUMENT_PATH
 from ..access.refused_callers import RefusedCallers
 from ..access.token_list import Access, one_token
 from ..api import object_models as models
 from ..api import protocol_api
-from ..api.admin_api import admin_router
+from ..api.admin_api import admin_router, configuration_router
 from ..api.forwarded import Serving
 from ..api.lease_api import dead_letter_router, lease_router
 from ..api.object_api import dictionary_router, queue_router, register_router
@@ -46,7 +46,7 @@ from ..live import page as live_page
 from ..live.api import live_router
 from ..live.cluster_scan import ClusterScan
 from ..openapi import pages as openapi_pages
-from ..openapi.builder import document_of
+from ..openapi.builder import api_document, protocol_document
 from ..service.copying import Copies
 from ..service.embedded import to_others
 from ..service.member import Member
@@ -71,6 +71,7 @@ _ROUTERS: Final = (
     live_router,
     metrics_router,
     admin_router,
+    configuration_router,
 )
 
 Connect = Callable[[Member], Driver]
@@ -110,10 +111,6 @@ class ReplicaApp(FastAPI):
         while not isinstance(stack, ExceptionMiddleware):
             stack = stack.app
         return stack
-
-    def openapi(self) -> dict[str, Any]:
-        """The document of both surfaces."""
-        return document_of(self)
 
 
 def create_app(
@@ -202,10 +199,13 @@ def _lifespan(
 def _routes(
     app: FastAPI, member: Member, access: Access, own_types: Iterable[APIRouter]
 ) -> Iterator[BaseRoute]:
-    """Announcements, the document and the pages that show it, which the framework does not describe; then the API; then the live page."""
+    """Announcements, the documents and the pages that show them, which the framework does not describe; then the API; then the live page."""
     announce = protocol_api.announcement_endpoint(member)
     yield Route(protocol_api.ANNOUNCEMENT_PATH, announce, methods=["POST"], include_in_schema=False)
-    yield Route(DOCUMENT_PATH, _document_endpoint(app, access), include_in_schema=False)
+    of_api = _document_endpoint(access, lambda is_known: api_document(app, with_own_types=is_known))
+    yield Route(DOCUMENT_PATH, of_api, include_in_schema=False)
+    of_protocol = _document_endpoint(access, lambda _: protocol_document(app))
+    yield Route(PROTOCOL_DOCUMENT_PATH, of_protocol, include_in_schema=False)
     yield from openapi_pages.page_routes()
     for router in (*_ROUTERS, *own_types):
         yield from router.routes
@@ -306,18 +306,18 @@ def _methods(app: FastAPI, request: Request) -> set[str]:
     return found
 
 
-def _document_endpoint(app: FastAPI, access: Access) -> Callable[[Request], Awaitable[Response]]:
-    """The endpoint of the OpenAPI document. It is large, and everybody may ask: so it is made and encoded once. What is the same for every
-    cluster is for everybody, types of one's own are for those with a token."""
+def _document_endpoint(
+    access: Access, document: Callable[[bool], dict[str, Any]]
+) -> Callable[[Request], Awaitable[Response]]:
+    """The endpoint of an OpenAPI document. It is large, and everybody may ask: so it is made and encoded once, for those with a token and for
+    others."""
 
     @cache
-    def encoded(*, with_own_types: bool) -> bytes:
-        return msgspec.json.encode(document_of(app, with_own_types=with_own_types))
+    def encoded(is_known: bool) -> bytes:
+        return msgspec.json.encode(document(is_known))
 
     async def answer_document(request: Request) -> Response:
         is_known = access.find(request.headers.get("authorization", "").encode()) is not None
-        return Response(
-            encoded(with_own_types=is_known), media_type="application/json", headers={"Vary": "Authorization"}
-        )
+        return Response(encoded(is_known), media_type="application/json", headers={"Vary": "Authorization"})
 
     return answer_document

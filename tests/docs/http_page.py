@@ -7,12 +7,11 @@ from typing import Any, Final
 from tests.docs.pages import ROOT
 
 DOCUMENT: Final[dict[str, Any]] = json.loads((ROOT / "api_specs" / "openapi.json").read_text())
-LEFT_OUT: Final = "replica protocol"
 INTRODUCTION: Final = """# The HTTP API
 
 Made from `api_specs/openapi.json` by `tests/docs/http_page.py`; a test holds the two together. Each replica serves the whole
 document at `/v1/openapi.json`, with every schema and example, and pages to try it at `/docs`; [clients](../how-to/clients.md) makes a
-typed client of it. The replica protocol, which front ends and replicas speak, is left out here.
+typed client of it. The replica protocol, which front ends and replicas speak, has a document of its own, at `/replica/v1/openapi.json`.
 
 Where a token is asked for, send `Authorization: Bearer TOKEN`; `scope` says which. Errors are problem documents (RFC 9457) with
 a member `definite`: whether it is certain that nothing happened. An answer with the header `Quorate-Consistency: eventual` may
@@ -96,9 +95,8 @@ def rendered() -> str:
     """The whole page."""
     page = INTRODUCTION
     for tag in DOCUMENT["tags"]:
-        if tag["name"] != LEFT_OUT:
-            page += f"## {tag['name'].capitalize()}\n\n{tag['description']}\n\n"
-            page += "".join(entry(called, operation) for called, operation in operations(tag["name"]))
+        page += f"## {tag['name'].capitalize()}\n\n{tag['description']}\n\n"
+        page += "".join(entry(called, operation) for called, operation in operations(tag["name"]))
     return page.rstrip() + "\n"
 
 

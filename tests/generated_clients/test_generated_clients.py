@@ -103,15 +103,9 @@ def drive(clients: Clients, cluster: LocalCluster) -> Drive:
     return run
 
 
-def test_python_generator_leaves_nothing_out_but_the_other_encoding(clients: Clients) -> None:
-    """MessagePack is a second way to say what JSON says as well; the generator knows JSON alone."""
+def test_python_generator_leaves_nothing_out(clients: Clients) -> None:
     told = [line for line in clients["python"].complaints.splitlines() if re.match(r"[A-Z]", line)]
-    assert [line for line in told if "/replica/v1/" in line or "Un" in line] == [
-        "WARNING parsing POST /replica/v1/batch within replica_protocol.",
-        "Unsupported content type application/msgpack",
-        "WARNING parsing POST /replica/v1/forward within replica_protocol.",
-        "Unsupported content type application/msgpack",
-    ]
+    assert [line for line in told if "WARNING" in line or "Un" in line] == []
 
 
 def test_python_driver_and_what_it_uses_are_typed(clients: Clients) -> None:

@@ -1,29 +1,26 @@
-"""The committed OpenAPI document says all that a generator of clients, or a reader, needs."""
+"""The committed OpenAPI documents say all that a generator of clients, or a reader, needs."""
 
-import json
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, Final
 
 import jsonschema_rs
 import pytest
 
 from quorate.api_specs.problems import KINDS, MEDIA_TYPE, TYPE_PREFIX
+from quorate.replica.http.routers import PROTOCOL_TAG
 from quorate.replica.openapi.builder import operations_of
 from quorate.replica.openapi.table import OF_OWN_TYPES, OPERATIONS, TAGS
+from tests.support.documents import API, BOTH, PROTOCOL
 
-DOCUMENT: Final[dict[str, Any]] = json.loads(
-    (Path(__file__).parents[3] / "api_specs" / "openapi.json").read_text()
-)
-BY_ID: Final[dict[str, dict[str, Any]]] = {each["operationId"]: each for each in operations_of(DOCUMENT)}
+BY_ID: Final[dict[str, dict[str, Any]]] = {each["operationId"]: each for each in operations_of(BOTH)}
 JSON: Final = "application/json"
 OPEN: Final = {"getLiveness", "getReadiness", "getQuorumHealth", "getProblemType"}
 
 
 def resolved(part: dict[str, Any]) -> dict[str, Any]:
     """The part itself, or what it refers to, with what it says besides."""
-    found: Any = DOCUMENT
+    found: Any = BOTH
     if "$ref" not in part:
         return part
     for name in part["$ref"].removeprefix("#/").split("/"):
@@ -33,7 +30,7 @@ def resolved(part: dict[str, Any]) -> dict[str, Any]:
 
 def is_valid(value: Any, schema: dict[str, Any]) -> bool:
     """Whether `value` is in the form of a schema of the document."""
-    whole = {"components": DOCUMENT["components"], "allOf": [schema]}
+    whole = {"components": BOTH["components"], "allOf": [schema]}
     return jsonschema_rs.is_valid(whole, value)
 
 
@@ -60,9 +57,35 @@ def examples(content: dict[str, Any]) -> list[Any]:
     return found
 
 
+def test_an_application_sees_nothing_of_the_replica_protocol() -> None:
+    """No operation, and no message that a generator would make a class of."""
+    assert not any(PROTOCOL_TAG in each["tags"] for each in operations_of(API))
+    assert all(each["tags"] == [PROTOCOL_TAG] for each in operations_of(PROTOCOL))
+    for document in (API, PROTOCOL):
+        assert used_schemas(document) == document["components"]["schemas"].keys()
+
+
+def used_schemas(document: dict[str, Any]) -> set[str]:
+    """Those that operations and responses refer to, and those that these refer to."""
+    schemas = document["components"]["schemas"]
+    found: set[str] = set()
+    waiting: list[Any] = [document["paths"], document["components"]["responses"]]
+    while waiting:
+        named = {each["$ref"].rpartition("/")[2] for each in parts(waiting.pop()) if "$ref" in each}
+        waiting += [schemas[name] for name in named & schemas.keys() - found]
+        found |= named & schemas.keys()
+    return found
+
+
+def test_what_has_one_name_says_the_same_in_both_documents() -> None:
+    for kind in ("schemas", "responses", "securitySchemes"):
+        first, second = API["components"][kind], PROTOCOL["components"][kind]
+        assert {name for name in first.keys() & second.keys() if first[name] != second[name]} == set()
+
+
 def test_ids_are_verbs_in_camel_case_and_have_a_row_each() -> None:
-    assert list(BY_ID) == list(OPERATIONS)
-    assert len(BY_ID) == sum(1 for _ in operations_of(DOCUMENT))
+    assert BY_ID.keys() == OPERATIONS.keys()
+    assert len(BY_ID) == sum(1 for document in (API, PROTOCOL) for _ in operations_of(document))
     assert all(re.fullmatch(r"[a-z]+([A-Z][a-z]+)*", each) for each in BY_ID)
 
 
@@ -89,7 +112,7 @@ def test_bodies_are_typed_and_examples_are_in_form(name: str) -> None:
             assert is_valid(example, schema), (where, example)
 
 
-@pytest.mark.parametrize("name", [each for each in BY_ID if BY_ID[each]["tags"] != ["replica protocol"]])
+@pytest.mark.parametrize("name", [each for each in BY_ID if BY_ID[each]["tags"] != [PROTOCOL_TAG]])
 def test_every_body_of_an_application_has_an_example(name: str) -> None:
     found = {where: examples(content) for where, content in contents(BY_ID[name])}
     assert [where for where, each in found.items() if not each] == []
@@ -129,7 +152,7 @@ def test_every_kind_of_problem_is_some_operations() -> None:
 
 
 def test_token_is_asked_for_wherever_the_replica_does() -> None:
-    assert DOCUMENT["components"]["securitySchemes"]
+    assert API["components"]["securitySchemes"] == PROTOCOL["components"]["securitySchemes"]
     asked = {name: {scheme for way in each["security"] for scheme in way} for name, each in BY_ID.items()}
     assert {name for name, schemes in asked.items() if not schemes} == OPEN
     assert all(schemes == {"token"} for name, schemes in asked.items() if name not in OPEN)
@@ -170,7 +193,7 @@ def parts(part: Any) -> Iterator[dict[str, Any]]:
 
 
 def test_nothing_is_said_in_a_form_that_generators_do_not_read() -> None:
-    for part in parts(DOCUMENT["components"]["schemas"]):
+    for part in parts(BOTH["components"]["schemas"]):
         assert part.get("items") is not False
         assert not (isinstance(part.get("default"), dict) and ("$ref" in part or "anyOf" in part))
     for operation in BY_ID.values():

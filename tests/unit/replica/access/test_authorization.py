@@ -40,6 +40,7 @@ from quorate.replica.service.embedded import embedded_front_end
 from quorate.replica.service.member import Member
 from quorate.timestamps.ballot import make_ballot
 from quorate.timestamps.timestamp import Timestamp, make
+from tests.support.documents import BOTH
 from tests.unit.replica.conftest import one_replica
 
 TOKENS = {scope: make_token(f"{scope:x<6}"[:6], scope[0] * 43) for scope in SCOPES}
@@ -49,9 +50,9 @@ LINES = "\n".join(
 )
 KNOWN = parse_tokens(LINES, "tokens")
 WHOLE = one_replica()
-DOCUMENT = msgspec.json.decode((Path(__file__).parents[4] / "api_specs/openapi.json").read_bytes())
+DOCUMENTS = ("/v1/openapi.json", "/replica/v1/openapi.json")
 OPERATIONS = [
-    (path, method) for path, item in DOCUMENT["paths"].items() for method in item if method != "parameters"
+    (path, method) for path, item in BOTH["paths"].items() for method in item if method != "parameters"
 ]
 
 
@@ -134,7 +135,7 @@ def test_entries_of_others_may_be_written_back_and_sent_again() -> None:
 
 @pytest.mark.parametrize(("path", "method"), OPERATIONS)
 def test_document_says_of_each_operation_which_scope_it_needs(path: str, method: str) -> None:
-    security = DOCUMENT["paths"][path][method]["security"]
+    security = BOTH["paths"][path][method]["security"]
     if path.startswith(("/v1/health/", "/problems/")):
         assert security == []
         return
@@ -229,14 +230,14 @@ async def test_without_a_token_nothing_of_the_cluster_is_told(
 ) -> None:
     opened = set()
     async with guarded(tmp_path, document) as client:
-        for path in (*DOCUMENT["paths"], "/v1/openapi.json", "/docs", "/ui", "/ui/page.js", "/problems/a/b"):
+        for path in (*BOTH["paths"], *DOCUMENTS, "/docs", "/ui", "/ui/page.js", "/problems/a/b"):
             if (await client.get(path)).status_code != 401:
                 opened.add(path)
         refused = (await client.get("/v1/status")).json()
         meaning = await client.get(refused["type"])
         assert (meaning.status_code, meaning.json()["type"]) == (200, refused["type"])
         assert (await client.post(refused["type"])).status_code == 401
-    pages = {"/v1/openapi.json", "/docs", "/ui", "/ui/page.js", "/problems/{name}"}
+    pages = {*DOCUMENTS, "/docs", "/ui", "/ui/page.js", "/problems/{name}"}
     assert opened == {"/v1/health/live", "/v1/health/ready", "/v1/health/quorums"} | pages
 
 

@@ -26,7 +26,8 @@ from quorate.replica.access.authorization import foreign_requests, forwarding_pr
 from quorate.replica.access.credentials import Credential, parse_tokens
 from quorate.replica.access.token_list import from_text
 from quorate.timestamps.timestamp import Timestamp, make
-from tests.unit.replica.access.test_authorization import DOCUMENT, OPERATIONS, guarded
+from tests.support.documents import BOTH
+from tests.unit.replica.access.test_authorization import OPERATIONS, guarded
 from tests.unit.replica.conftest import one_replica
 
 TOKEN, WHOLE = (make_token(tag * 6, tag * 43) for tag in "sw")
@@ -132,7 +133,7 @@ def test_every_path_is_of_an_object_or_of_the_cluster_or_refused() -> None:
     opened = {path for path, _ in OPERATIONS if problem_at(path, holder("*/*")) is None}
     of_objects = {path for path in opened if path.startswith(("/v1/queues/", "/v1/registers/", "/v1/dict"))}
     assert opened - of_objects == {"/v1/cluster", "/v1/status", "/replica/v1/batch", "/replica/v1/forward"}
-    named = {path for path in DOCUMENT["paths"] if "{name}" in path and path.startswith("/v1/")}
+    named = {path for path in BOTH["paths"] if "{name}" in path and path.startswith("/v1/")}
     assert of_objects == named
 
 
@@ -161,7 +162,7 @@ def test_token_for_the_http_api_opens_no_path_of_the_replica_protocol() -> None:
     caller = known.find(f"Bearer {TOKEN}".encode())
     assert caller is not None
     refused = {path for path, _ in OPERATIONS if problem_at(path, caller) is not None}
-    assert refused == {path for path in DOCUMENT["paths"] if path.startswith("/replica/")}
+    assert refused == {path for path in BOTH["paths"] if path.startswith("/replica/")}
     assert len(refused) >= 3
 
 

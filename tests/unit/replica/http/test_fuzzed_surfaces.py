@@ -1,4 +1,4 @@
-"""Both HTTP surfaces of a live three-replica cluster that asks for a token, fuzzed from the committed OpenAPI document
+"""Both HTTP surfaces of a live three-replica cluster that asks for a token, fuzzed from the committed OpenAPI documents
 (schemathesis).
 
 Whatever is sent, in form or out of form: no 5xx, every answer is one that the document describes (status, media type,
@@ -6,7 +6,6 @@ schema), what is out of form is refused and leaves nothing behind, and the repli
 may well disturb objects: a front end that lies is outside the fault model.
 """
 
-import json
 import re
 import time
 from collections import Counter
@@ -30,13 +29,13 @@ from quorate.api_specs.messages import BatchReply, Request
 from quorate.api_specs.problems import MEDIA_TYPE
 from quorate.replica.access.authorization import DOCUMENT_PATH
 from quorate.timestamps.timestamp import TIMESTAMP_PATTERN, make, wall_us
+from tests.support.documents import API, BOTH, PROTOCOL
 from tests.support.in_process import InProcessCluster, in_process
 from tests.support.own_types import TYPES
 from tests.unit.api_specs.strategies import values_of
 
 Operation = APIOperation[Any, Any, Any, Any]
 
-DOCUMENT: Final = json.loads((Path(__file__).parents[4] / "api_specs" / "openapi.json").read_text())
 MODEST: Final = settings(
     max_examples=10,
     deadline=None,
@@ -83,7 +82,7 @@ def operations(document: dict[str, Any]) -> dict[str, Operation]:
     return {each.label: each for each in found}
 
 
-ALL: Final = operations(DOCUMENT)
+ALL: Final = operations(BOTH)
 WITH_BODIES: Final = [label for label, each in ALL.items() if "requestBody" in each.definition.raw]
 """Elsewhere nothing can be out of form but names; `test_bad_input` has those."""
 CLOSED: Final = [label for label, each in ALL.items() if each.definition.raw.get("security") != []]
@@ -180,7 +179,7 @@ def test_whatever_is_sent_without_the_token_is_unauthorised(untouched: InProcess
 @pytest.mark.parametrize("kind", ["queues", "registers", "dictionaries"])
 def test_operations_that_links_lead_to_get_documented_answers(cluster: InProcessCluster, kind: str) -> None:
     """What was answered leads on, as the document's links say: to another operation on the same object."""
-    schema = schemathesis.openapi.from_dict(DOCUMENT).include(tag=kind)
+    schema = schemathesis.openapi.from_dict(API).include(tag=kind)
     schema.config.update(base_url=cluster.document.urls["r3"])
     followed: Counter[str] = Counter()
 
@@ -209,7 +208,7 @@ def test_operations_that_links_lead_to_get_documented_answers(cluster: InProcess
 
 def test_batches_of_this_very_cluster_get_documented_answers(cluster: InProcessCluster) -> None:
     """The document cannot name the cluster's hash, without which a batch is refused before anybody looks into it."""
-    document = deepcopy(DOCUMENT)
+    document = deepcopy(PROTOCOL)
     document["components"]["schemas"]["Batch"]["properties"]["cluster"] = {"const": cluster.document.hash}
     for mode in GenerationMode:
         assert fuzz(operations(document)[BATCH], mode, cluster.document.urls["r2"])

@@ -8,12 +8,15 @@ from typing import Final
 import httpx
 import pytest
 
-from quorate.replica.http.routers import OWN_TAG
-from quorate.replica.openapi.table import OPERATIONS, TAGS
+from quorate.replica.http.routers import OWN_TAG, PROTOCOL_TAG
+from quorate.replica.openapi.builder import operations_of
+from quorate.replica.openapi.table import TAGS
 from tests.support.browser import ANSWER_S_MAX, Tab, tab
+from tests.support.documents import API
 from tests.support.in_process import InProcessCluster, in_process
 
 TOKEN: Final = "paged-19ce"
+SUMMARIES: Final = [each["summary"] for each in operations_of(API)]
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +29,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InProcessClust
 def pages(cluster: InProcessCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
     with tab(tmp_path_factory.mktemp("browser")) as opened:
         opened.show(cluster.document.urls["r1"] + "/docs")
-        until(opened, f"document.querySelectorAll('.opblock').length === {len(OPERATIONS)}")
+        until(opened, f"document.querySelectorAll('.opblock').length === {len(SUMMARIES)}")
         yield opened
 
 
@@ -57,10 +60,9 @@ def fill(page: Tab, selector: str, text: str) -> None:
 
 def test_page_draws_every_operation_and_complains_about_nothing(pages: Tab) -> None:
     shown = pages.evaluate("document.body.innerText")
-    assert [each.summary for each in OPERATIONS.values() if each.summary not in shown] == []
-    assert [each for each in TAGS if each not in shown] == [OWN_TAG], (
-        "of types of one's own there are none here"
-    )
+    assert [each for each in SUMMARIES if each not in shown] == []
+    tags = pages.evaluate("[...document.querySelectorAll('.opblock-tag')].map(each => each.dataset.tag)")
+    assert tags == [each for each in TAGS if each not in {OWN_TAG, PROTOCOL_TAG}]  # No type of one's own here.
     assert pages.evaluate("document.querySelectorAll('.errors-wrapper, .loading-container').length") == 0
     assert pages.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
     assert len(pages.screenshot()) > 100_000

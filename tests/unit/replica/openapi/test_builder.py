@@ -13,25 +13,25 @@ from quorate.replica.access.authorization import DOCUMENT_PATH
 from tests.support.in_process import in_process
 
 
-class Reply(TypedDict):
+class Info(TypedDict):
     text: str
-    to: "Reply | None"
+    of: "Info | None"
 
 
-class Letters:
-    examples = {"reply": ({"text": "yes", "to": None},)}  # noqa: RUF012 - as users write it
+class Notes:
+    examples = {"info": ({"text": "yes", "of": None},)}  # noqa: RUF012 - as users write it
 
     def __init__(self) -> None:
-        self.last: Reply | None = None
+        self.last: Info | None = None
 
-    def write(self, reply: Reply) -> None:
-        """Write a reply."""
-        self.last = reply
+    def write(self, info: Info) -> None:
+        """Write it down."""
+        self.last = info
 
 
 TYPES = {
     "orders": "tests.support.own_types:Orders",
-    "batch": f"{__name__}:Letters",
+    "cluster": f"{__name__}:Notes",
 }
 
 
@@ -50,9 +50,9 @@ def test_the_document_is_valid(document: dict[str, Any]) -> None:
         )
 
 
-def test_a_type_of_ones_own_takes_no_name_of_a_message(document: dict[str, Any]) -> None:
+def test_a_type_of_ones_own_takes_no_name_of_ours(document: dict[str, Any]) -> None:
     schemas = document["components"]["schemas"]
-    assert schemas["BatchReply"]["properties"].keys() >= {"replies"}
-    other = {"$ref": "#/components/schemas/BatchReplyValue"}
-    assert schemas["BatchWriteArguments"]["properties"]["reply"]["$ref"] == other["$ref"]
-    assert schemas["BatchReplyValue"]["properties"]["to"]["anyOf"] == [other, {"type": "null"}]
+    assert schemas["ClusterInfo"]["properties"].keys() >= {"hash"}
+    other = {"$ref": "#/components/schemas/ClusterInfoValue"}
+    assert schemas["ClusterWriteArguments"]["properties"]["info"]["$ref"] == other["$ref"]
+    assert schemas["ClusterInfoValue"]["properties"]["of"]["anyOf"] == [other, {"type": "null"}]

@@ -15,11 +15,13 @@ from quorate.api_specs.limits import Limits
 from quorate.api_specs.messages import Append, Batch, BatchReply, Collect, Window
 from quorate.api_specs.problems import KINDS
 from quorate.client_sdk.protocol.configurations import joint
+from quorate.replica.access.authorization import DOCUMENT_PATH, PROTOCOL_DOCUMENT_PATH
 from quorate.replica.data_folder.identity import open_folder
 from quorate.replica.server.app import create_app
-from quorate.replica.server.print_openapi import openapi_text
+from quorate.replica.server.write_openapi import documents
 from quorate.replica.service.embedded import embedded_front_end
 from quorate.replica.service.member import Member
+from tests.support.documents import API, PROTOCOL
 from tests.unit.replica.conftest import Serving, one_replica, serve_from
 
 ROOT = Path(__file__).parents[4]
@@ -289,9 +291,14 @@ async def test_batches_pass_the_gate_though_not_the_framework(
     assert failed.json()["type"] == "/problems/internal"
 
 
-def test_committed_openapi_document_is_current() -> None:
-    committed = (ROOT / "api_specs" / "openapi.json").read_text()
-    assert committed == openapi_text(), "run: make openapi"
+def test_committed_openapi_documents_are_current() -> None:
+    for name, text in documents().items():
+        assert (ROOT / "api_specs" / name).read_text() == text, "run: make openapi"
+
+
+async def test_both_documents_are_served_as_they_are_committed(client: httpx.AsyncClient) -> None:
+    answers = [await client.get(path) for path in (DOCUMENT_PATH, PROTOCOL_DOCUMENT_PATH)]
+    assert [each.json() for each in answers] == [API, PROTOCOL]
 
 
 def test_copied_folder_serves_as_well(tmp_path: Path, document: ClusterDocument) -> None:
