@@ -117,7 +117,7 @@ dead_letter_router: Final = object_router("queues")
 async def _clear(
     operations: Operations,
     name: str,
-    body: models.LettersBody | None,
+    body: models.DeadLettersBody | None,
     deadline_s: float | None,
     *,
     is_requeued: bool,
@@ -136,7 +136,7 @@ async def get_dead_letters(operations: Served, name: Name, deadline_s: DeadlineS
 
 @dead_letter_router.post("/dead-letters/requeue", response_model=models.Cleared)
 async def requeue_dead_letters(
-    operations: Served, name: Name, body: models.LettersBody | None = None, deadline_s: DeadlineS = None
+    operations: Served, name: Name, body: models.DeadLettersBody | None = None, deadline_s: DeadlineS = None
 ) -> models.Cleared:
     """Have dead letters delivered again by acquire, with a fresh count towards a maximum and without an expiry."""
     return await _clear(operations, name, body, deadline_s, is_requeued=True)
@@ -144,7 +144,7 @@ async def requeue_dead_letters(
 
 @dead_letter_router.post("/dead-letters/purge", response_model=models.Cleared)
 async def purge_dead_letters(
-    operations: Served, name: Name, body: models.LettersBody | None = None, deadline_s: DeadlineS = None
+    operations: Served, name: Name, body: models.DeadLettersBody | None = None, deadline_s: DeadlineS = None
 ) -> models.Cleared:
     """Delete dead letters."""
     return await _clear(operations, name, body, deadline_s, is_requeued=False)

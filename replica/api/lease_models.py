@@ -85,7 +85,7 @@ class RenewBody(TokensBody):
     lease_s: LeaseS = LEASE_S
 
 
-class LettersBody(Body):
+class DeadLettersBody(Body):
     """Which dead letters, by the ids of their items; left out: all."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"ids": [_ID]}]})

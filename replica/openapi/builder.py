@@ -24,6 +24,7 @@ from ..http.routers import OWN_TAG, PROTOCOL_TAG
 from .table import INTRODUCTION, OF_OWN_TYPES, OPERATIONS, PROTOCOL_INTRODUCTION, REASONS, TAGS
 
 _SCHEMAS: Final = "#/components/schemas/{name}"
+INT32_MAX: Final = 2**31 - 1
 _MAY_ASK_TO_WAIT: Final = frozenset({"too-many-requests", "overloaded", "starting", *LIMITS})
 
 
@@ -32,11 +33,8 @@ _SECURITY_SCHEMES: Final = {
         "type": "http",
         "scheme": "bearer",
         "description": "A token with the scope that the operation names: read, write (which includes read), admin, or "
-        "replica (which includes write). A replica on a loopback address may be served without tokens.",
-    },
-    "certificate": {
-        "type": "mutualTLS",
-        "description": "Besides the token, where a replica is served with `--tls-client-ca`.",
+        "replica (which includes write). A replica on a loopback address may be served without tokens. Where a replica is "
+        "served with `--tls-client-ca`, a certificate is asked for besides; generators do not know its type, `mutualTLS`.",
     },
 }
 
@@ -206,7 +204,7 @@ def _simplify(document: dict[str, Any]) -> None:
             if parameter["required"]:  # The API pages fill it in; what may be left out is better left out.
                 parameter["example"] = parameter["schema"]["examples"][0]
         for content in operation.get("requestBody", {}).get("content", {}).values():
-            content["schema"] = _present(content["schema"])
+            content["schema"] = _named(_present(content["schema"]), operation, document)
     for part in _parts(document):
         _simplify_part(part)
 
@@ -221,6 +219,15 @@ def _present(schema: dict[str, Any]) -> dict[str, Any]:
     return {**kept, **present}
 
 
+def _named(schema: dict[str, Any], operation: dict[str, Any], document: dict[str, Any]) -> dict[str, Any]:
+    """A reference to the schema of a body, named after the operation: generators call a class of theirs like that."""
+    if "$ref" in schema:
+        return schema
+    name = f"{operation['operationId'][0].upper()}{operation['operationId'][1:]}Body"
+    document["components"]["schemas"][name] = {**schema, "title": name}
+    return {"$ref": _SCHEMAS.format(name=name)}
+
+
 def _simplify_part(part: dict[str, Any]) -> None:
     # A tuple's length is bounded by maxItems already; a schema that is no object is more than some generators read.
     if part.get("items") is False:
@@ -228,6 +235,9 @@ def _simplify_part(part: dict[str, Any]) -> None:
     # A default that is an object is none that a generated class could have; replicas fill it in as documented.
     if isinstance(part.get("default"), dict) and ("$ref" in part or "anyOf" in part):
         del part["default"]
+    # Else clients in Go, Java, C# and Rust have 32 bits for it, and cannot read a time in microseconds.
+    if part.get("type") == "integer" and part.get("maximum", INT32_MAX + 1) > INT32_MAX:
+        part["format"] = "int64"
     if isinstance(part.get("description"), str):
         part["description"] = inspect.cleandoc(part["description"])
 

@@ -1,6 +1,6 @@
-"""A Python and a TypeScript client, generated from the committed document, drive three replicas with authentication on.
+"""A Python client and two TypeScript ones, generated from the committed document, drive three replicas with authentication on.
 
-Both drivers do the same and print what they were answered. Then two replicas are killed: an error says whether the operation
+All drivers do the same and print what they were answered. Then two replicas are killed: an error says whether the operation
 certainly had no effect. Then they are back.
 """
 
@@ -16,7 +16,7 @@ from quorate.cli.cluster.local_cluster import LocalCluster
 from tests.generated_clients import tools
 
 TOKEN: Final = "generated-7c1f"
-LANGUAGES: Final = ("python", "typescript")
+LANGUAGES: Final = ("python", "typescript", "axios")
 
 pytestmark = pytest.mark.slow
 
@@ -76,13 +76,16 @@ Clients = dict[str, Generated]
 
 @pytest.fixture(scope="module")
 def clients(tmp_path_factory: pytest.TempPathFactory) -> Clients:
-    """The generated client in each language; that in TypeScript is type-checked, for it runs as what is made of it."""
-    python, typescript = (tmp_path_factory.mktemp(name) for name in LANGUAGES)
+    """The generated client in each language; those in TypeScript are type-checked, for they run as what is made of them."""
+    python, typescript, axios = (tmp_path_factory.mktemp(name) for name in LANGUAGES)
     tools.generate_typescript(typescript)
     tools.check_typescript(typescript)
+    tools.generate_axios(axios)
+    tools.check_axios(axios)
     return {
         "python": Generated(python, tools.generate_python(python)),
         "typescript": Generated(typescript, ""),
+        "axios": Generated(axios, ""),
     }
 
 
@@ -92,7 +95,11 @@ Drive = Callable[[str, str], dict[str, Any]]
 @pytest.fixture(scope="module")
 def drive(clients: Clients, cluster: LocalCluster) -> Drive:
     """Runs the driver in a language through a phase, on r1."""
-    programs = {"python": (tools.PYTHON, "drive.py"), "typescript": (tools.NODE, "built/drive.js")}
+    programs = {
+        "python": (tools.PYTHON, "drive.py"),
+        "typescript": (tools.NODE, "built/drive.js"),
+        "axios": (tools.NODE, "built/drive_axios.js"),
+    }
 
     def run(language: str, phase: str) -> dict[str, Any]:
         words = (*programs[language], cluster.urls["r1"], phase)

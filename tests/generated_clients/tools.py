@@ -60,6 +60,22 @@ def generate_typescript(folder: Path, document: Path = DOCUMENT, drivers: Path =
     run(NODE, generator, document, *options, cwd=folder)
 
 
+def generate_axios(folder: Path) -> None:
+    """Make the client of a stock generator, and the driver, in an empty folder."""
+    (folder / "node_modules").symlink_to(NODE_MODULES)
+    shutil.copy(HERE / "drive_axios.ts", folder)
+    generator = PYTHON.parent / "openapi-generator-cli"
+    options = ["-g", "typescript-axios", "--additional-properties=useSingleRequestParameter=true"]
+    run(generator, "generate", "-q", *options, "-i", DOCUMENT, "-o", folder / "client", cwd=folder)
+
+
+def check_axios(folder: Path) -> None:
+    """Type-check the driver and the client, and make JavaScript of them."""
+    options = ["--strict", "--skipLibCheck", "--target", "es2022", "--module", "node16", "--types", "node"]
+    compiler = NODE_MODULES / "typescript" / "bin" / "tsc"
+    run(NODE, compiler, *options, "--outDir", "built", "drive_axios.ts", cwd=folder)
+
+
 def check_python(folder: Path) -> None:
     """Type-check the driver against the package; what the generator's own code could do better stays unsaid."""
     options = ["--config-file=", "--strict", "--follow-imports=silent", f"--python-executable={PYTHON}"]

@@ -157,7 +157,7 @@ def test_the_document_describes_each_operation_with_its_arguments_and_result(
     assert wanted["properties"]["item"]["type"] == "string"
     assert (wanted["properties"]["count"]["type"], wanted["properties"]["count"]["default"]) == ("integer", 1)
     told = schemas["CartContentAnswer"]["properties"]["result"]
-    assert {"type": "object", "additionalProperties": {"type": "integer"}} in told["anyOf"]
+    assert {"type": "object", "additionalProperties": {"type": "integer", "format": "int64"}} in told["anyOf"]
     assert [tag["name"] for tag in document["tags"]].count("types of your own") == 1
     assert {"404", "409", "503"} <= add["responses"].keys()
 
@@ -197,7 +197,7 @@ def test_the_document_describes_typed_dicts_member_by_member(cluster: InProcessC
     assert members["lines"] == {"title": "Lines", "type": "array", "items": line}
     assert members["state"]["enum"] == ["open", "paid"]
     assert members["instead_of"] == order
-    count = {"title": "Count", "type": "integer", "description": "How many"}
+    count = {"title": "Count", "type": "integer", "format": "int64", "description": "How many"}
     assert schemas["OrdersLine"]["properties"]["count"] == count
 
 

@@ -62,7 +62,9 @@ def test_page_draws_every_operation_and_complains_about_nothing(pages: Tab) -> N
     shown = pages.evaluate("document.body.innerText")
     assert [each for each in SUMMARIES if each not in shown] == []
     tags = pages.evaluate("[...document.querySelectorAll('.opblock-tag')].map(each => each.dataset.tag)")
-    assert tags == [each for each in TAGS if each not in {OWN_TAG, PROTOCOL_TAG}]  # No type of one's own here.
+    assert tags == [
+        each for each in TAGS if each not in {OWN_TAG, PROTOCOL_TAG}
+    ]  # No type of one's own here.
     assert pages.evaluate("document.querySelectorAll('.errors-wrapper, .loading-container').length") == 0
     assert pages.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
     assert len(pages.screenshot()) > 100_000
