@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from .api.blocking import Client, Dictionary, Queue, Register
     from .api.client import AsyncClient
     from .api.connect import connect, connect_async
-    from .api.handles import AsyncDictionary, AsyncQueue, AsyncRegister
+    from .api.handles import AsyncDictionary, AsyncQueue, AsyncRegister, Page
     from .api.history import History
     from .api.leases import DeadLetter, Delivery, Lease, LeaseCounts
     from .errors import (
@@ -53,6 +53,7 @@ __all__ = [
     "LimitReached",
     "OperationKind",
     "OutcomeUnknown",
+    "Page",
     "Queue",
     "QuorateError",
     "RefusedByReplicas",

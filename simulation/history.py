@@ -100,6 +100,8 @@ class History:
             results = _results(operation, outcome.result)
             for call in calls:
                 call.returned, call.results, call.returned_us = self._moment, results, self._now_us()
+                if isinstance(operation, Items):
+                    call.args = (*call.args[:2], outcome.result.next)
                 call.is_weak = outcome.is_weak
             return
         for call in calls:
@@ -147,6 +149,8 @@ def _calls(operation: Operation, moment: int, who: str) -> list[Call]:
         return [Call(operation.how.capitalize(), (token,), moment, who=who) for token in operation.tokens]
     if isinstance(operation, CollectTombstone):
         return []
+    if isinstance(operation, Items):
+        return [Call("Items", (operation.prefix, operation.after, ""), moment, who=who)]
     word, args = _word(operation)
     return [Call(word, (*operation.object.split("/")[2:], *args), moment, who=who)]
 
@@ -154,7 +158,6 @@ def _calls(operation: Operation, moment: int, who: str) -> list[Call]:
 _WORDS: Final[Mapping[type[Operation], str]] = {
     Peek: "Peek",
     QueueSize: "Size",
-    Items: "Items",
     ReadLeases: "Book",
 }
 
@@ -196,7 +199,7 @@ def _results(operation: Operation, result: Any) -> tuple[Any, ...]:
         case Invoke():
             return (result.condition, *result.results)
         case Items():
-            return (frozenset(result.items()),)
+            return (frozenset(result.items.items()),)
         case CompareAndSet() | PutIfAbsent():
             failed = "Fail" if isinstance(operation, CompareAndSet) else "Present"
             return ("Ok" if result else failed,)

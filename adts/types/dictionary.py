@@ -61,12 +61,12 @@ class Dictionary:
         return frozenset()
 
     def step(self, state: State, invocation: Invocation) -> tuple[State, Response]:
-        """Put(k, x), Delete(k), Get(k), PutIfAbsent(k, x), Cas(k, old, new), Items() or Size()."""
+        """Put(k, x), Delete(k), Get(k), PutIfAbsent(k, x), Cas(k, old, new), Items() or Size(); Items(prefix, after, last) and Size(…) of a page."""
         match invocation.operation:
             case "Items":
-                return state, Response("Ok", (state,))
+                return state, Response("Ok", (_page(state, *invocation.args),))
             case "Size":
-                return state, Response("Ok", (len(state),))
+                return state, Response("Ok", (len(_page(state, *invocation.args)),))
         if invocation.operation not in self.kinds:
             raise ValueError(
                 f"a dictionary has no operation {invocation.operation!r}: use {', '.join(self.kinds)}"
@@ -78,6 +78,15 @@ class Dictionary:
             return state, response
         rest = frozenset(pair for pair in state if pair[0] != key)
         return (rest if new is None else rest | {(key, new)}), response
+
+
+def is_on_page(key: str, prefix: str, after: str, last: str) -> bool:
+    """Whether a key begins with `prefix`, and comes after `after`, but not after `last`; empty: without that condition."""
+    return key.startswith(prefix) and key > after and (not last or key <= last)
+
+
+def _page(state: State, *page: str) -> State:
+    return frozenset(pair for pair in state if is_on_page(pair[0], *page)) if page else state
 
 
 def _step_of_key(old: Any, operation: str, args: list[Any]) -> tuple[Any, Response]:

@@ -60,7 +60,8 @@ def calls_of(specification: Specification, operations: Sequence[Recorded]) -> li
         except (msgspec.MsgspecError, ValueError, RecursionError) as error:
             raise Usage(f"{where} has another value or result than the SDK writes: {error}") from None
         wanted = list(specification.arguments[invocation.operation])
-        if len(invocation.args) != len(wanted):
+        is_listing = invocation.operation in ("Items", "Size")  # Perhaps of a page.
+        if len(invocation.args) != len(wanted) and not is_listing:
             raise Usage(
                 f"{where} is to say {', '.join(wanted) or 'nothing'}: a dictionary's operations have a key"
             )
@@ -116,12 +117,35 @@ def _is_done(operation: Recorded) -> bool:
 
 def _items(operation: Recorded, _: bool) -> _Told:
     found = msgspec.json.decode(operation.result or b"{}", type=dict[str, msgspec.Raw])
-    pairs = frozenset((key, _value(bytes(value))) for key, value in found.items())
-    return Invocation("Items"), (Response("Ok", (pairs,)),)
+    return Invocation("Items", _part(operation)), (Response("Ok", (_pairs(found),)),)
+
+
+class _Page(msgspec.Struct):
+    items: dict[str, msgspec.Raw] = {}
+    next: str = ""
+
+
+def _page(operation: Recorded, _: bool) -> _Told:
+    found = msgspec.json.decode(operation.result or b"{}", type=_Page)
+    return Invocation("Items", _part(operation, found.next)), (Response("Ok", (_pairs(found.items),)),)
+
+
+def _pairs(found: Mapping[str, msgspec.Raw]) -> frozenset[tuple[str, str | None]]:
+    return frozenset((key, _value(bytes(value))) for key, value in found.items())
+
+
+def _part(operation: Recorded, last: str = "") -> tuple[str, ...]:
+    """Which keys were listed: nothing for all of them."""
+    if operation.value == b"null":
+        return ()
+    prefix, after = msgspec.json.decode(operation.value, type=tuple[str, str])
+    return prefix, after, last
 
 
 def _size(operation: Recorded, _: bool) -> _Told:
-    return Invocation("Size"), (Response("Ok", (msgspec.json.decode(operation.result or b"0", type=int),)),)
+    return Invocation("Size", _part(operation)), (
+        Response("Ok", (msgspec.json.decode(operation.result or b"0", type=int),)),
+    )
 
 
 def _enqueue(operation: Recorded, _: bool) -> _Told:
@@ -160,6 +184,7 @@ _WORDS: Final[Mapping[str, Mapping[str, _Translate]]] = {
         "put_if_absent": _put_if_absent,
         "cas": _cas,
         "items": _items,
+        "page": _page,
         "size": _size,
     },
 }

@@ -1,11 +1,11 @@
 """`quorate queue|register|dict NAME OPERATION …`: each word is one call of the SDK."""
 
 import sys
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import typer
 
-from ...client_sdk import QuorateError
+from ...client_sdk import Dictionary, QuorateError
 from ...client_sdk.api.calls import lookup
 from ..failure import PartlyDone, Usage
 from ..groups import Group
@@ -30,6 +30,14 @@ Held = Annotated[str, typer.Argument(metavar="OLD", help="The value it must have
 New = Annotated[str, typer.Argument(metavar="NEW", help="The value it gets.")]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The object's name.")]
 TakeMaxOption = Annotated[int, typer.Option("--max", min=1, help="Take up to so many.")]
+PrefixOption = Annotated[str, typer.Option("--prefix", metavar="TEXT", help="Only keys that begin so.")]
+PagesOption = Annotated[
+    bool,
+    typer.Option(
+        "--pages",
+        help="A page at a time, each of a moment of its own: for what is too large for one listing.",
+    ),
+]
 WaitOption = Annotated[
     float, typer.Option("--wait", metavar="SECONDS", min=0, help="Wait for the first one.")
 ]
@@ -167,18 +175,27 @@ def compare_and_delete(asked: Asked, key: Key, old: Held) -> Answer:
 
 @dictionary_app.command()
 @asking
-def items(asked: Asked) -> Answer:
-    """Show all keys and values as they were at one moment: KEY, a tab, JSON."""
-    found = asked.dictionary.items()
-    lines = [f"{key}\t{compact(value)}" for key, value in sorted(found.items())]
+def items(asked: Asked, prefix: PrefixOption = "", *, pages: PagesOption = False) -> Answer:
+    """Show keys and values as they were at one moment: KEY, a tab, JSON."""
+    found = _paged(asked.dictionary, prefix) if pages else asked.dictionary.items(prefix)
+    lines = [f"{key}\t{compact(value)}" for key, value in found.items()]
     return Answer({"items": found}, "\n".join(lines))
+
+
+def _paged(dictionary: Dictionary, prefix: str) -> dict[str, Any]:
+    page = dictionary.page(prefix)
+    found = dict(page.items)
+    while page.next:
+        page = dictionary.page(prefix, after=page.next)
+        found |= page.items
+    return found
 
 
 @dictionary_app.command("size")
 @asking
-def dictionary_size(asked: Asked) -> Answer:
+def dictionary_size(asked: Asked, prefix: PrefixOption = "") -> Answer:
     """Count the keys."""
-    return shown("size", asked.dictionary.size())
+    return shown("size", asked.dictionary.size(prefix))
 
 
 def _swapped(was: bool) -> Answer:

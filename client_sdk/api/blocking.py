@@ -390,4 +390,5 @@ class Dictionary(_Handle):
     compare_and_set = _blocking(AsyncDictionary.compare_and_set)
     compare_and_delete = _blocking(AsyncDictionary.compare_and_delete)
     items = _blocking(AsyncDictionary.items)
+    page = _blocking(AsyncDictionary.page)
     size = _blocking(AsyncDictionary.size)

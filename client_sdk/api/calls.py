@@ -161,6 +161,11 @@ def checked_name(name: str, what: str = "name") -> str:
         raise BadInput(str(error)) from None
 
 
+def checked_part(part: str, what: str) -> str:
+    """`part` itself, the beginning of a key or an empty text; BadInput when no key begins so."""
+    return checked_name(part, what) if part != "" else ""
+
+
 def checked_key(idempotency_key: str | None) -> str:
     """The key, empty for none; BadInput when it is not allowed."""
     if idempotency_key is None:

@@ -7,15 +7,19 @@ import sys
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Final, Protocol, TypeVar
 
+from msgspec import Struct
+from msgspec.structs import asdict
+
 from ...adts.log import Value, count_leases
 from ...api_specs.cluster import ClusterDocument
-from ...api_specs.values import from_value, text_bytes
+from ...api_specs.values import from_value, text_bytes, to_value
 from ..errors import BadInput
 from ..protocol.core.values import (
     CompareAndSet,
     Dequeue,
     Enqueue,
     Items,
+    Listed,
     Peek,
     PutIfAbsent,
     QueueSize,
@@ -26,12 +30,14 @@ from ..protocol.core.values import (
 from . import consuming, lease_calls
 from .calls import (
     NULL,
+    UNBOUNDED,
     Call,
     Told,
     check_taking,
     check_whole,
     checked_key,
     checked_name,
+    checked_part,
     checked_value,
     decoded,
     first,
@@ -348,6 +354,13 @@ class AsyncRegister(_Cells):
         return await self._swap(None, old, after, idempotency_key, deadline_s)
 
 
+class Page(Struct, frozen=True):
+    """Some of a dictionary: the values of keys in their order, and the key after which the next page begins; empty where this is the last one."""
+
+    items: dict[str, Any]
+    next: str
+
+
 class AsyncDictionary(_Cells):
     """Keys (text, as names are) and values (anything JSON). A key whose value is null is there; `get` gives None for both."""
 
@@ -401,14 +414,55 @@ class AsyncDictionary(_Cells):
             )
         return await self._swap(key, old, None, idempotency_key, deadline_s)
 
-    async def items(self, *, deadline_s: float | None = None) -> dict[str, Any]:
-        """All keys and values, in the order of the keys, as they were at one moment."""
+    async def items(self, prefix: str = "", *, deadline_s: float | None = None) -> dict[str, Any]:
+        """All keys and values, or those of the keys that begin with `prefix`, in the order of the keys, as they were at one moment."""
 
-        def result(pairs: dict[str, Value]) -> dict[str, Any]:
-            return {key: from_value(value) for key, value in pairs.items()}
+        def result(found: Listed) -> dict[str, Any]:
+            return {key: from_value(value) for key, value in found.items.items()}
 
-        return await self._perform(single(Told("items", self._full), Items(self._full), result), deadline_s)
+        operation = Items(self._full, checked_part(prefix, "prefix"))
+        return await self._perform(single(_told("items", operation), operation, result), deadline_s)
 
-    async def size(self, *, deadline_s: float | None = None) -> int:
-        """How many keys there were at one moment."""
-        return await self._perform(single(Told("size", self._full), Items(self._full), len), deadline_s)
+    async def page(
+        self,
+        prefix: str = "",
+        *,
+        after: str = "",
+        max_keys: int | None = None,
+        deadline_s: float | None = None,
+    ) -> Page:
+        """The first keys in order, of those that begin with `prefix` and come after `after`, with their values, as they were at one moment.
+
+        A page ends after `max_keys` keys (at most `page_entries_max`, which is 2,000, and what is meant where it is left out) or a mebibyte. It may hold
+        fewer, or none, where keys were deleted lately: go on until its `next` is empty. The next page is of a later moment.
+
+            >>> page = dictionary.page("shop.")  # doctest: +SKIP
+            >>> while page.next:  # doctest: +SKIP
+            ...     page = dictionary.page("shop.", after=page.next)
+        """
+        most = self._limits.page_entries_max if max_keys is None else max_keys
+        check_whole("max_keys", most)
+        if not 1 <= most <= self._limits.page_entries_max:
+            raise BadInput(f"max_keys is {most}: use 1 to {self._limits.page_entries_max} (page_entries_max)")
+        operation = Items(self._full, checked_part(prefix, "prefix"), checked_part(after, "after"), most)
+
+        def result(found: Listed) -> Page:
+            return Page({key: from_value(value) for key, value in found.items.items()}, found.next)
+
+        def results(found: Listed) -> Sequence[Value]:
+            return [to_value(asdict(result(found)), UNBOUNDED)]
+
+        return await self._perform(single(_told("page", operation), operation, result, results), deadline_s)
+
+    async def size(self, prefix: str = "", *, deadline_s: float | None = None) -> int:
+        """How many keys, or keys that begin with `prefix`, there were at one moment."""
+        operation = Items(self._full, checked_part(prefix, "prefix"))
+        call = single(_told("size", operation), operation, lambda found: len(found.items))
+        return await self._perform(call, deadline_s)
+
+
+def _told(f: str, listing: Items) -> Told:
+    """A listing with a prefix or of a page says so, as a list of both."""
+    is_whole = not (listing.prefix or listing.after or listing.most)
+    part = NULL if is_whole else to_value([listing.prefix, listing.after], UNBOUNDED)
+    return Told(f, listing.object, None, part)

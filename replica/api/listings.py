@@ -4,15 +4,14 @@ Owns whose turn it is. What a dictionary holds, the front end finds out; how lar
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Hashable, Mapping
+from collections.abc import Awaitable, Callable, Hashable
 from typing import Final
 
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from ...adts.log import Value
 from ...api_specs.limits import LISTINGS_MAX
-from ...client_sdk.protocol.core.values import Done
+from ...client_sdk.protocol.core.values import Done, Listed
 from ..http.cancellation import ends_before_caller_goes
 from ..http.fair_queue import Slots
 from ..http.problems import Refusal
@@ -55,6 +54,7 @@ class Listing(Response):
         return labelled(_items, done)
 
 
-def _items(found: Mapping[str, Value]) -> Response:
-    pairs = ",".join(f'"{key}":{value}' for key, value in sorted(found.items()))
-    return json_response(f'{{"size":{len(found)},"items":{{{pairs}}}}}')
+def _items(found: Listed) -> Response:
+    pairs = ",".join(f'"{key}":{value}' for key, value in found.items.items())
+    further = f',"next":"{found.next}"' if found.next else ""
+    return json_response(f'{{"size":{len(found.items)},"items":{{{pairs}}}{further}}}')

@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 from starlette.responses import Response
 
-from ...adts.types.catalogue import object_name
+from ...adts.types.catalogue import check_name, object_name
 from ...client_sdk.protocol.core.values import (
     CompareAndSet,
     Dequeue,
@@ -30,7 +30,7 @@ from ..http.routers import object_router
 from . import object_models as models
 from .answers import enqueued, held, held_at, json_response, labelled, listed, nothing
 from .listings import Listing
-from .operations import Asked, DeadlineS, Key, Keyed, Name, Operations, Served
+from .operations import AfterKey, Asked, DeadlineS, Key, Keyed, KeyPrefix, KeysMax, Name, Operations, Served
 
 queue_router: Final = object_router("queues")
 """The endpoints of queues, but for those about leases."""
@@ -171,9 +171,23 @@ async def put_entry_if_absent(
 
 
 @dictionary_router.get("", response_model=models.DictionaryItems)
-async def get_dictionary(operations: Served, name: Name, deadline_s: DeadlineS = None) -> Response:
-    """All keys and values, as they were at one moment."""
-    items = Items(object_name("dictionary", name))
+async def get_dictionary(
+    operations: Served,
+    name: Name,
+    prefix: KeyPrefix = "",
+    after: AfterKey = "",
+    limit: KeysMax = None,
+    deadline_s: DeadlineS = None,
+) -> Response:
+    """All keys and values, or those of the keys that begin with `prefix`, in the order of the keys, as they were at one moment. With `limit` a page of
+    them, which may hold fewer, or none, where keys were deleted lately: go on with `after` until there is no `next`."""
+    for part, what in ((prefix, "prefix"), (after, "key `after`")):
+        if part:
+            check_name(part, what)
+    most = operations.limits.page_entries_max
+    if limit is not None and limit > most:
+        raise Refusal("malformed", f"limit: at most {most} (page_entries_max)")
+    items = Items(object_name("dictionary", name), prefix, after, limit or 0)
     most_s = operations.deadline(deadline_s)
     return Listing(operations.listings, turn(), lambda: operations.run(items, deadline_s), most_s)
 

@@ -163,10 +163,15 @@ class Stored(BaseModel):
 
 
 class DictionaryItems(BaseModel):
-    """All keys and values at one moment."""
+    """Keys and values at one moment."""
 
-    size: int = Field(examples=[1])
+    size: int = Field(description="How many these are", examples=[1])
     items: dict[str, JsonValue] = Field(examples=[{"ada": {"age": 36}}])
+    next: str = Field(
+        "",
+        description="The key after which the next page begins; left out: there is no next page",
+        examples=["ada"],
+    )
 
 
 class ProblemType(BaseModel):

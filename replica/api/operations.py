@@ -14,7 +14,7 @@ from starlette.requests import Request
 from ...adts.log import Value
 from ...adts.types.catalogue import NAME_PATTERN
 from ...api_specs.commands import IDEMPOTENCY_KEY_PATTERN
-from ...api_specs.limits import AHEAD_BYTES_MAX, COUNTS_MAX, LISTINGS_MAX, PLACES_MAX, Limits
+from ...api_specs.limits import AHEAD_BYTES_MAX, COUNTS_MAX, DEFAULTS, LISTINGS_MAX, PLACES_MAX, Limits
 from ...api_specs.values import BadValue, json_to_value
 from ...client_sdk.protocol.core.counters import Counts
 from ...client_sdk.protocol.core.values import (
@@ -59,6 +59,27 @@ Name = Annotated[
 ]
 Key = Annotated[
     str, Path(description=f"The key: {_NAME_RULE}", examples=["ada"], json_schema_extra=_NAME_FORM)
+]
+_PART_FORM: Final[dict[str, Any]] = {"pattern": f"^({NAME_PATTERN})?$"}
+KeyPrefix = Annotated[
+    str,
+    Query(description="Keys that begin with this", examples=["shop."], json_schema_extra=_PART_FORM),
+]
+AfterKey = Annotated[
+    str,
+    Query(
+        description="Keys that come after this one, in order: the `next` of the page before",
+        examples=["shop.42"],
+        json_schema_extra=_PART_FORM,
+    ),
+]
+KeysMax = Annotated[
+    int | None,
+    Query(
+        ge=1,
+        description=f"A page of at most so many keys (limit: {DEFAULTS.page_entries_max}); left out: all of them at one moment",
+        examples=[100],
+    ),
 ]
 DeadlineS = Annotated[
     float | None,

@@ -54,7 +54,7 @@ REASONS: Final[Mapping[str, str]] = {
     "compareAndSetEntry": "Replace what was read, if it is still there.",
     "compareAndDeleteEntry": "Delete what was read, if it is still there.",
     "deleteEntry": "Delete the same key.",
-    "getDictionary": "Read the whole dictionary.",
+    "getDictionary": "List the same dictionary.",
 }
 """Why an operation is a sensible next one."""
 
@@ -102,7 +102,7 @@ OPERATIONS: Final[Mapping[str, Told]] = {
         _KEYED,
         ("getEntry", "compareAndSetEntry"),
     ),
-    "getDictionary": Told("Read a whole dictionary", "All keys and values.", (*_LOOK, "listing-too-large")),
+    "getDictionary": Told("List a dictionary", "Keys and values.", (*_LOOK, "listing-too-large")),
     "acquire": Told(
         "Lease items",
         "The items delivered. None: there was none, and came none while the call waited.",

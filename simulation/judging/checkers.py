@@ -14,6 +14,7 @@ from ...adts.log import Leased
 from ...adts.parsing import parsed
 from ...adts.plain_class import Json
 from ...adts.types.catalogue import adt_of
+from ...adts.types.dictionary import is_on_page
 from ..history import NEVER, Call
 from ..scenarios.leased import is_timed
 from ..violation import Violation
@@ -86,9 +87,10 @@ _GIVING: Final = frozenset({"Write", "Put", "Cas", "PutIfAbsent", "Enq"})
 def _check_dictionary(name: str, calls: Sequence[Call], *, is_exact: bool) -> int:
     """Each key alone, a snapshot standing for a Get of it (starred); then all keys with the snapshots."""
     snapshots = [call for call in calls if call.operation == "Items"]
+    of_keys = [call for call in calls if call.operation != "Items"]
     given_up = 0
-    for key in sorted({call.args[0] for call in calls if call.args}):
-        own = [call for call in calls if call.args and call.args[0] == key]
+    for key in sorted({call.args[0] for call in of_keys}):
+        own = [call for call in of_keys if call.args[0] == key]
         own += [
             replace(
                 call,
@@ -98,7 +100,7 @@ def _check_dictionary(name: str, calls: Sequence[Call], *, is_exact: bool) -> in
                 who=f"{call.who}*",
             )
             for call in snapshots
-            if call.is_known
+            if call.is_known and is_on_page(key, *call.args)
         ]
         if is_exact:
             given_up |= _search(f"{name}/{key}", Serial("dictionary", own), own)

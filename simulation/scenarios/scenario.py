@@ -33,6 +33,15 @@ from .faults import Faults
 __all__ = ["BLIND", "KEYS", "Caller", "Faults", "Scenario", "keeps_order", "rule", "scenario"]
 
 KEYS: Final = ("a", "b", "c")
+LISTINGS: Final[tuple[dict[str, Any], ...]] = (
+    {},
+    {"most": 1},
+    {},
+    {"after": "a", "most": 1},
+    {},
+    {"prefix": "b"},
+)
+"""What a caller lists of a dictionary, in turn: all, the first key, the second, those that begin with b."""
 FIRST_SHARE: Final = 0.5
 ANY_SHARE: Final = 0.05
 """Of operations on the first object, and on any other one, where callers go from object to object."""
@@ -260,7 +269,7 @@ class Caller:
         self._who = who
         self._rng = rng
         self._number = 0
-        self._begun = self._turn = 0
+        self._begun = self._turn = self._listed = 0
         self._written: dict[str, list[Value]] = {}
 
     def next(self) -> Operation:
@@ -295,7 +304,10 @@ class Caller:
         if name.startswith("register/"):
             return self._on_cell(self._chosen("Read", "Write", "Cas"), name)
         word = self._chosen("Read", "Write", "Cas", "PutIfAbsent", "Delete", "Items", "Collect")
-        return Items(name) if word == "Items" else self._on_cell(word, f"{name}/{self._rng.choice(KEYS)}")
+        if word == "Items":
+            self._listed += 1
+            return Items(name, **LISTINGS[self._listed % len(LISTINGS)])
+        return self._on_cell(word, f"{name}/{self._rng.choice(KEYS)}")
 
     def heard(self, operation: Operation, result: Any) -> None:
         """Note what an operation gave."""

@@ -180,9 +180,20 @@ class Invoke(Struct, frozen=True):
 
 
 class Items(Struct, frozen=True):
-    """All keys and values of a dictionary at one moment. `object` is `dictionary/NAME`. Result: dict of values."""
+    """Keys and values of a dictionary at one moment: all, or those of the keys that begin with `prefix` and come after `after` in order, a page that
+    ends at the `most`-th of them or thereabouts (0: no page; keys that are being deleted count). `object` is `dictionary/NAME`. Result: Listed."""
 
     object: str
+    prefix: str = ""
+    after: str = ""
+    most: int = 0
+
+
+class Listed(Struct, frozen=True):
+    """The values of keys, in their order. `next`: where the page ended before the last key; what comes after it is on the next one."""
+
+    items: dict[str, Value]
+    next: str = ""
 
 
 class CollectTombstone(Struct, frozen=True):

@@ -4,7 +4,7 @@ An answer must rest on what is known to be stored by a final quorum, or a later 
 to be is written back first (DESIGN, "Observe").
 """
 
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import chain, count
 from typing import Final
@@ -20,7 +20,7 @@ from ....quorums.systems.tally import Quorum
 from ....timestamps.timestamp import INFINITY, ZERO, Timestamp
 from ..core.log_cache import LogCache, shown_together
 from ..core.rounds import SOON_S, Event, Expired, Gathering, Task
-from ..core.values import Done, Items, Read
+from ..core.values import Done, Items, Listed, Read
 from ..decisions.read_window import CELL_ROWS
 from ..decisions.transitions import ConfirmCommand
 from .blind import Blind
@@ -33,6 +33,8 @@ LOOKS_FREE: Final = 4
 MOVING_MAX: Final = 4
 """So many of them: each is read by itself."""
 PAGE_OBJECTS: Final = 200
+PAGE_BYTES: Final = 1 << 20
+"""A page of a dictionary ends where a replica has shown so much."""
 KEYS_AT_ONCE: Final = 100
 """Keys that are judged in one turn: others wait meanwhile."""
 
@@ -205,10 +207,11 @@ def items(operation: Items, task: Task, machine: Machine) -> OutcomeSteps:
     (Afek et al., "Atomic Snapshots of Shared Memory", 1993, section 3: a collect that nothing changed under is one.)
     After some looks in vain, the few keys that keep changing are read by themselves between two looks at all others: these
     stand still meanwhile, so what was read between is of a moment at which they were as both looks show them.
+    Where a page ends, the first look says.
     """
-    prefix = operation.object + "/"
-    if machine.choice_of(prefix + "any").is_weak:
-        return (yield from _list_weakly(prefix, task, machine))
+    page = _Page(operation)
+    if machine.choice_of(page.any_key).is_weak:
+        return (yield from _list_weakly(page, task, machine))
     before: dict[str, Version] | None = None
     between: dict[str, Version] | None = {}
     settled: dict[str, Version] = {}
@@ -216,7 +219,7 @@ def items(operation: Items, task: Task, machine: Machine) -> OutcomeSteps:
     looks = Looks(operation.object, task)
     for number in count():
         with looks.under_way():
-            found, answered = yield from _scan(prefix, task, machine)
+            found, answered = yield from _scan(page, task, machine)
         # One that was never set is known where it was asked for in vain, and forgotten again: nothing changes by that. Nor is it in doubt: whoever
         # had nothing accepted, under whatever ballot, has seen that nothing was decided before.
         now = {
@@ -224,7 +227,7 @@ def items(operation: Items, task: Task, machine: Machine) -> OutcomeSteps:
         }
         doubtful = {name for name in now if not found[name][1] and settled.get(name) != now[name]}
         if now == before and not doubtful and between is not None:
-            return (yield from _all_items(prefix, now | between, task, machine, answered))
+            return (yield from _all_items(page, now | between, task, machine, answered))
         if before is not None:
             machine.count("collected again")
         if number >= LOOKS_FREE:
@@ -237,11 +240,49 @@ def items(operation: Items, task: Task, machine: Machine) -> OutcomeSteps:
     raise AssertionError("it looks until the deadline")
 
 
-def _list_weakly(prefix: str, task: Task, machine: Machine) -> OutcomeSteps:
+class _Page:
+    """The keys that are listed: those that begin with `prefix` (full names, as all here), after `after`, up to `last`, once that is known."""
+
+    def __init__(self, operation: Items) -> None:
+        self.dictionary: Final = operation.object
+        self.prefix: Final = f"{operation.object}/{operation.prefix}"
+        self.after: Final = f"{operation.object}/{operation.after}" if operation.after else ""
+        self.most: Final = operation.most
+        self.last: str | None = None if operation.most else ""
+
+    @property
+    def any_key(self) -> str:
+        """One that has the quorums of all."""
+        return f"{self.dictionary}/any"
+
+    def has_enough(self, shown: Collection[str], shown_bytes: int, newest: str) -> bool:
+        """Whether a replica that has more to show, and has shown this, up to `newest`, need not go on."""
+        if self.last is None:
+            return len(shown) >= self.most or shown_bytes >= PAGE_BYTES
+        return bool(self.last) and newest >= self.last
+
+    def end(self, partly: Iterable[str]) -> None:
+        """The first look is over: the page ends where the first of those has, who have more to show."""
+        if self.last is None:
+            self.last = min(partly, default="")
+
+    def of(self, shown: dict[str, Collected]) -> dict[str, Collected]:
+        """The keys on the page, of those that a replica has shown."""
+        last = self.last
+        return {name: found for name, found in shown.items() if name <= last} if last else shown
+
+    def listed(self, versions: Mapping[str, Version]) -> Listed:
+        """The values of the keys that have one, in the order of the keys."""
+        begins = len(self.dictionary) + 1
+        values = ((name[begins:], versions[name][1]) for name in sorted(versions))
+        return Listed({key: value for key, value in values if value is not None}, (self.last or "")[begins:])
+
+
+def _list_weakly(page: _Page, task: Task, machine: Machine) -> OutcomeSteps:
     """What the first replica to answer holds, at no one moment."""
-    found, answered = yield from _scan(prefix, task, machine)
+    found, answered = yield from _scan(page, task, machine)
     versions = {name: version for name, (version, _) in found.items()}
-    return Done(_present(prefix, versions), "Items/Ok", answered, is_weak=True)
+    return Done(page.listed(versions), "Items/Ok", answered, is_weak=True)
 
 
 def _still_moving(
@@ -270,36 +311,31 @@ def _at_one_moment(
 
 
 def _all_items(
-    prefix: str, versions: dict[str, Version], task: Task, machine: Machine, answered: frozenset[str]
+    page: _Page, versions: dict[str, Version], task: Task, machine: Machine, answered: frozenset[str]
 ) -> OutcomeSteps:
     """The answer, once all its timestamps have passed."""
     newest = max((timestamp for timestamp, _ in versions.values()), default=ZERO)
     yield from wait_until_passed(newest, task, machine, answered)
-    return Done(_present(prefix, versions), "Items/Ok", answered)
-
-
-def _present(prefix: str, versions: Mapping[str, Version]) -> dict[str, Value]:
-    """The values of the keys that have one, in the order of the keys."""
-    return {
-        name[len(prefix) :]: value for name in sorted(versions) if (value := versions[name][1]) is not None
-    }
+    return Done(page.listed(versions), "Items/Ok", answered)
 
 
 Cells = dict[str, tuple[Version, bool]]
 
 
-def _scan(prefix: str, task: Task, machine: Machine) -> Generator[float, Event, tuple[Cells, frozenset[str]]]:
-    """The newest version and whether it is settled, of every object under the prefix, as an initial quorum shows them."""
-    choice = machine.choice_of(prefix + "any")
+def _scan(page: _Page, task: Task, machine: Machine) -> Generator[float, Event, tuple[Cells, frozenset[str]]]:
+    """The newest version and whether it is settled, of every key on the page, as an initial quorum shows them."""
+    choice = machine.choice_of(page.any_key)
     needed = choice.initial_of("Items")
     shown: dict[str, dict[str, Collected]] = {replica: {} for replica in choice.votes}
     shown_bytes = dict.fromkeys(choice.votes, 0)
 
     def request(replica: str) -> Scan:
-        return Scan(prefix, next(reversed(shown[replica]), ""), PAGE_OBJECTS)
+        at_once = min(page.most or PAGE_OBJECTS, PAGE_OBJECTS)
+        return Scan(page.prefix, next(reversed(shown[replica]), page.after), at_once)
 
     round_ = Gathering(task, request, choice.votes)
     whole: set[str] = set()
+    partly: dict[str, str] = {}
 
     def is_enough() -> bool:
         for replica in round_.replies.keys() - whole:
@@ -307,17 +343,22 @@ def _scan(prefix: str, task: Task, machine: Machine) -> Generator[float, Event, 
             assert isinstance(reply, Scanned)
             shown[replica].update(reply.objects)
             shown_bytes[replica] += sum(weight(collected) for _, collected in reply.objects)
-            _check_size(prefix, shown_bytes[replica], machine)
-            if reply.more:
-                round_.again(replica)
-            else:
+            _check_size(page.dictionary, shown_bytes[replica], machine)
+            newest = next(reversed(shown[replica]), "")
+            if not reply.more:
                 whole.add(replica)
+            elif page.has_enough(shown[replica], shown_bytes[replica], newest):
+                whole.add(replica)
+                partly[replica] = newest
+            else:
+                round_.again(replica)
         return needed.is_met_by(whole)
 
     yield from round_.wait(is_enough)
     answered = frozenset(whole)
+    page.end(partly.values())
     at_once = min(KEYS_AT_ONCE, machine.limits.page_entries_max)
-    cells = yield from _judged({each: shown[each] for each in sorted(whole)}, choice, task, at_once)
+    cells = yield from _judged({each: page.of(shown[each]) for each in sorted(whole)}, choice, task, at_once)
     return cells, answered
 
 
@@ -339,13 +380,13 @@ def _judged(
     return found
 
 
-def _check_size(prefix: str, shown_bytes: int, machine: Machine) -> None:
+def _check_size(dictionary: str, shown_bytes: int, machine: Machine) -> None:
     """Raises Expired when a replica has shown more of a dictionary than one listing may hold: that is kept in memory, of each
     replica."""
     most = machine.limits.listing_bytes_max
     if shown_bytes > most:
-        what = f"{prefix[:-1]}, with what was overwritten or deleted lately,"
-        detail = f"{what} has more than {most} bytes of keys and values, which is listing_bytes_max"
+        what = f"{dictionary}, with what was overwritten or deleted lately,"
+        detail = f"{what} has more than {most} bytes of keys and values, which is listing_bytes_max: list it in pages"
         raise Expired(detail, is_refused=True, limit="listing-too-large")
 
 

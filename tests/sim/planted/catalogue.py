@@ -281,6 +281,7 @@ PLANTS: Final = (
     Plant("read-at-one", fronts.read_at_one, ("linearizable",), 50, Hint(REGISTER)),
     by_hand("read-before-the-time", fronts.read_before_the_time, schedules.value_from_the_future),
     Plant("items-of-two-moments", fronts.items_of_two_moments, ("linearizable",), 20, WHOLE_READS),
+    Plant("page-to-the-last", fronts.page_to_the_last, ("linearizable",), 20, WHOLE_READS),
     Plant(
         "moving-keys-of-several-moments", sizes.moving_keys_of_several_moments, ("linearizable",), 40, MOVING
     ),

@@ -1,6 +1,6 @@
 """Mistakes of the front end outside decisions: blind operations, observations, clocks, and what it counts."""
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
@@ -30,7 +30,7 @@ from quorate.quorums.systems.tally import Quorum
 from quorate.replica.protocol import acceptor
 from quorate.simulation.history import Call
 from quorate.simulation.world.world import Process
-from quorate.timestamps.timestamp import Timestamp, make
+from quorate.timestamps.timestamp import ZERO, Timestamp, make
 from tests.sim.planted.plant import AnyOne, OneTwice, Planting, patched
 from tests.sim.schedules.test_directed import plain_peek
 
@@ -208,16 +208,27 @@ def items_of_two_moments() -> Planting:
     """All keys of a dictionary, each as it was when it was settled: one collect, no second look."""
 
     def items(operation: Items, task: Task, machine: Machine) -> OutcomeSteps:
-        prefix = operation.object + "/"
-        found, answered = yield from observe._scan(prefix, task, machine)
-        values = {}
+        page = observe._Page(operation)
+        found, answered = yield from observe._scan(page, task, machine)
+        versions = {}
         for name in sorted(found):
             outcome = yield from observe.read(Read(name), task, machine)
-            if isinstance(outcome, Done) and outcome.result is not None:
-                values[name[len(prefix) :]] = outcome.result
-        return Done(values, "Items/Ok", answered)
+            versions[name] = (ZERO, outcome.result if isinstance(outcome, Done) else None)
+        return Done(page.listed(versions), "Items/Ok", answered)
 
     return instead(Items, items)
+
+
+def page_to_the_last() -> Planting:
+    """A page of a dictionary ends where the last replica has ended, in every look: others have not shown what they hold of its keys."""
+
+    def has_enough(page: observe._Page, shown: Collection[str], shown_bytes: int, newest: str) -> bool:
+        return len(shown) >= page.most > 0
+
+    def end(page: observe._Page, partly: Iterable[str]) -> None:
+        page.last = max(partly, default="")
+
+    return patched(observe._Page, has_enough=has_enough, end=end)
 
 
 def peek_only_reads() -> Planting:

@@ -117,7 +117,7 @@ def test_full_replicas_decide_on_an_entry_that_they_take_in_no_more_for_who_read
     hand.settle()
     items = hand.outcomes["items"]
     assert isinstance(items, Done)
-    assert len(items.result) == ROOM + 2
+    assert len(items.result.items) == ROOM + 2
     hand.judge()
 
 

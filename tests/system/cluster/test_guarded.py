@@ -183,15 +183,17 @@ def test_token_for_some_objects_is_refused_with_others(guarded: GuardedCluster, 
         client.dictionary("carts2").put("ann", 1)
 
     async def both() -> list[Any]:
-        async with connect_async(guarded.path, token=team, tls=guarded.tls) as client:
+        async with connect_async(guarded.path, token=team, tls=guarded.tls, deadline_s=25.0) as client:
             queues = [client.queue(name) for name in ("team.a", "others", "team.b")]
             asked = [queue.enqueue("ours") for queue in queues] + [queues[1].dequeue(), queues[0].dequeue()]
             return await asyncio.gather(*asked, return_exceptions=True)
 
     told = asyncio.run(both())
-    assert [isinstance(each, RefusedByReplicas) for each in told] == [False, True, False, True, False]
+    # On a busy machine an enqueue is sent again before its refusal has come, and has an unknown outcome: one copy was not answered.
+    refusal = "the token is for queue/team.*, dictionary/carts, and not for queue/others"
+    assert [refusal in str(each) for each in told] == [False, True, False, True, False]
+    assert isinstance(told[3], RefusedByReplicas)
     assert told[4] == "ours"
-    assert "the token is for queue/team.*, dictionary/carts, and not for queue/others" in str(told[1])
     with connect(guarded.path, token=team, tls=guarded.tls) as client:
         client.dictionary("carts").put("ann", ["book"])
         assert dict(client.dictionary("carts").items()) == {"ann": ["book"]}

@@ -197,7 +197,8 @@ def test_an_enqueue_and_a_dequeue_are_one_trace_each_over_all_replicas(traced: T
 
 def test_a_dead_replica_is_a_failed_span(traced: Traced) -> None:
     traced.cluster.stop("r3")
-    with connect(traced.cluster.document, tracer_provider=traced.provider) as client:
+    patient = connect(traced.cluster.document, tracer_provider=traced.provider, deadline_s=25.0)
+    with patient as client:
         client.register("leader").write("ann")
         trace = traced.trace_of("Write register", "append", "collect")
     assert trace.root.status.status_code is not StatusCode.ERROR

@@ -77,7 +77,11 @@ def lines(cluster: LocalCluster, tmp_path_factory: pytest.TempPathFactory) -> li
                 users.compare_and_set("lock", number, number + 0.5)
                 if turn % 5 == 0:
                     users.items()
+                    users.items("key-")
+                    users.page(max_keys=2)
+                    users.page("key-", after="key-0", max_keys=1)
                     users.size()
+                    users.size("key-")
                     users.delete("lock")
                     jobs.peek()
             while jobs.dequeue() is not None:
@@ -101,6 +105,8 @@ def test_what_live_replicas_did_is_right(lines: list[dict[str, Any]], tmp_path: 
         ("read", 7777, "register/leader"),
         ("get", [7, 7], "dictionary/users, key-"),
         ("dequeue", "z", "queue/jobs"),
+        ("page", {"items": {"key-0": [8, 8]}, "next": "key-0"}, "dictionary/users"),
+        ("size", 44, "dictionary/users"),
     ],
 )
 def test_a_wrong_answer_is_found_and_drawn(
@@ -118,7 +124,8 @@ def test_a_wrong_answer_is_found_and_drawn(
     assert "├" in done.stdout
     told = json.loads(quorate_here("check", str(tmp_path / "h.jsonl"), "--json").stdout)
     assert (told["right"], len(told["wrong"])) == (False, 1)
-    assert json.dumps(result, separators=(",", ":")) in told["wrong"][0]["cannot_come_next"][0]
+    shown = result["items"]["key-0"] if f == "page" else result
+    assert json.dumps(shown, separators=(",", ":")) in told["wrong"][0]["cannot_come_next"][0]
 
 
 def test_two_items_in_the_wrong_order_are_all_that_is_shown(tmp_path: Path) -> None:

@@ -121,7 +121,10 @@ def test_dictionary_keeps_keys(run: Run) -> None:
     assert run("dict", "d", "put-if-absent", "ann", "1").returncode == 1
     assert run("dict", "d", "put-if-absent", "bob", "1").returncode == 0
     assert run("dict", "d", "cas", "bob", "1", "2").returncode == 0
-    assert run("dict", "d", "items").stdout == 'ann\t{"age":36}\nbob\t2\n'
+    for words in (("items",), ("items", "--pages")):
+        assert run("dict", "d", *words).stdout == 'ann\t{"age":36}\nbob\t2\n'
+    assert run("dict", "d", "items", "--prefix", "b").stdout == "bob\t2\n"
+    assert run("dict", "d", "size", "--prefix", "b").stdout == "1\n"
     assert run("dict", "d", "delete", "ann").returncode == 0
     absent = run("dict", "d", "get", "ann")
     assert (absent.returncode, absent.stdout) == (1, "null\n")

@@ -1,6 +1,7 @@
 """Both clients against three replicas behind real loopback servers: every method, errors and deadlines."""
 
 import asyncio
+import re
 import threading
 import time
 from collections.abc import Iterator
@@ -164,6 +165,30 @@ def test_a_dictionary_has_every_method(client: Client) -> None:
     users.delete("nobody")
     assert users.get("ann") is None
     assert users.items() == {"bob": 3}
+
+
+def test_a_dictionary_is_listed_by_prefix_and_in_pages(client: Client) -> None:
+    stock = client.dictionary("stock")
+    kept = {f"shop.{number:02}": number for number in range(7)}
+    for key, value in {"cellar.1": 0, **kept, "yard": 9}.items():
+        stock.put(key, value)
+    stock.delete("shop.03")
+    del kept["shop.03"]
+    assert stock.items("shop.") == kept
+    assert (stock.size("shop."), stock.size("shop.05"), stock.size("none")) == (6, 1, 0)
+    pages = [stock.page("shop.", max_keys=3)]
+    while pages[-1].next:
+        pages.append(stock.page("shop.", after=pages[-1].next, max_keys=3))
+    assert {key: value for page in pages for key, value in page.items.items()} == kept
+    assert len(pages) == 3
+    assert list(stock.page(after="shop.05").items) == ["shop.06", "yard"]
+    for asked, sentence in (
+        ({"max_keys": 0}, "use 1 to"),
+        ({"prefix": ".a"}, "the prefix '.a'"),
+        ({"after": "/"}, "the after"),
+    ):
+        with pytest.raises(BadInput, match=re.escape(sentence)):
+            stock.page(**asked)
 
 
 def test_a_repeat_with_the_same_key_takes_effect_once(client: Client) -> None:

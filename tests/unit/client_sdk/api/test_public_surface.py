@@ -32,6 +32,7 @@ PUBLIC = [
     "LimitReached",
     "OperationKind",
     "OutcomeUnknown",
+    "Page",
     "Queue",
     "QuorateError",
     "RefusedByReplicas",

@@ -360,7 +360,7 @@ def test_a_listing_of_many_keys_goes_on_in_turns_of_the_driver_and_others_betwee
         driven.tick(driven.now.mono_s + SOON_S)
     outcome = driven.outcomes[listed]
     assert isinstance(outcome, Done)
-    assert outcome.result == {"a": "-1", "b": "-1"}
+    assert outcome.result.items == {"a": "-1", "b": "-1"}
 
 
 def test_when_nothing_is_under_way_it_wants_to_be_called_by_nobody() -> None:

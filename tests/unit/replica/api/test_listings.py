@@ -7,12 +7,12 @@ import pytest
 
 from quorate.adts.log import Value
 from quorate.api_specs.limits import LISTINGS_MAX
-from quorate.client_sdk.protocol.core.values import Done
+from quorate.client_sdk.protocol.core.values import Done, Listed
 from quorate.replica.api.listings import Listing
 from quorate.replica.http.fair_queue import Slots
 from quorate.replica.http.problems import Refusal
 
-FOUND = {"b": Value("2"), "a": Value("1")}
+FOUND = {"a": Value("1"), "b": Value("2")}
 
 
 class Caller:
@@ -47,7 +47,7 @@ class Lists:
             await self.may.wait()
         finally:
             self.ended += 1
-        return Done(FOUND, "Items/Ok", frozenset({"r1"}))
+        return Done(Listed(FOUND), "Items/Ok", frozenset({"r1"}))
 
 
 async def turns_of_the_loop() -> None:

@@ -380,7 +380,12 @@ def test_replica_that_must_not_vote_says_why(cluster: InProcessCluster) -> None:
     assert ("quorate_objects", frozenset()) not in found
 
 
-def test_standing_rules_are_told_by_metrics_and_status(tmp_path: Path) -> None:
+def test_standing_rules_are_told_by_metrics_and_status(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "quorate.replica.upkeep.switching.ROUND_S", WAIT_S
+    )  # Else it says that nothing waits.
     rule = ChoiceRule("queue/jobs", fallback=Fallback(down=("r3",), reads="r1"))
     with in_process(tmp_path, token=TOKEN, rules=(rule,)) as cluster:
         switches = cluster.member("r1").switches

