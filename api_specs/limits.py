@@ -132,7 +132,7 @@ class Limits(Struct, frozen=True, forbid_unknown_fields=True):
     """Payloads in one reply, and in one dequeue, together; a single larger one still goes."""
     listing_bytes_max: int = 32 * 1024 * 1024
     """A dictionary that is listed whole: its values, with those overwritten or deleted lately, and 300 bytes for each. A larger
-    one is refused."""
+    one is refused, and listed in pages."""
     requests_max: int = 1000
     """Protocol requests in one batch."""
     recent_decisions_max: int = 1000

@@ -14,7 +14,7 @@ from tests.docs.pages import ROOT
 
 SECTIONS: Final = {
     "Connecting": ["connect", "connect_async", "Client", "AsyncClient", "ClientTls", "ClusterDocument"],
-    "Objects": ["Queue", "Register", "Dictionary"],
+    "Objects": ["Queue", "Register", "Dictionary", "Page"],
     "Objects, with asyncio": ["AsyncQueue", "AsyncRegister", "AsyncDictionary"],
     "Leases": ["DeadLetter", "Delivery", "Lease", "LeaseCounts"],
     "Errors": [

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 import pytest
 
 from quorate.cli.cluster.local_cluster import LocalCluster
+from tests.docs.pages import blocks_run_by
 from tests.generated_clients import tools
 
 TOKEN: Final = "generated-7c1f"
@@ -117,6 +118,11 @@ def test_python_generator_leaves_nothing_out(clients: Clients) -> None:
 
 def test_python_driver_and_what_it_uses_are_typed(clients: Clients) -> None:
     tools.check_python(clients["python"].folder)
+
+
+def test_the_page_names_the_generator_whose_client_is_driven() -> None:
+    [block] = blocks_run_by("tests/generated_clients/test_generated_clients.py")
+    assert f"openapi-generator-cli generate {' '.join(tools.AXIOS)} -i " in block.text
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

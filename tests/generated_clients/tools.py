@@ -18,6 +18,8 @@ NODE_MODULES: Final = CLIENTS / "node_modules"
 PYTHON: Final = CLIENTS / "venv" / "bin" / "python"
 NODE: Final = CLIENTS / "venv" / "bin" / "node"
 TIMEOUT_S: Final = 120
+AXIOS: Final = ("-g", "typescript-axios")
+"""The client of a stock generator."""
 
 
 class Said(NamedTuple):
@@ -65,8 +67,8 @@ def generate_axios(folder: Path) -> None:
     (folder / "node_modules").symlink_to(NODE_MODULES)
     shutil.copy(HERE / "drive_axios.ts", folder)
     generator = PYTHON.parent / "openapi-generator-cli"
-    options = ["-g", "typescript-axios", "--additional-properties=useSingleRequestParameter=true"]
-    run(generator, "generate", "-q", *options, "-i", DOCUMENT, "-o", folder / "client", cwd=folder)
+    options = ["-q", "--additional-properties=useSingleRequestParameter=true"]
+    run(generator, "generate", *AXIOS, *options, "-i", DOCUMENT, "-o", folder / "client", cwd=folder)
 
 
 def check_axios(folder: Path) -> None:
