@@ -87,7 +87,7 @@ _GIVING: Final = frozenset({"Write", "Put", "Cas", "PutIfAbsent", "Enq"})
 def _check_dictionary(name: str, calls: Sequence[Call], *, is_exact: bool) -> int:
     """Each key alone, a snapshot standing for a Get of it (starred); then all keys with the snapshots."""
     snapshots = [call for call in calls if call.operation == "Items"]
-    of_keys = [call for call in calls if call.operation != "Items"]
+    of_keys = [call for call in calls if call.args and call.operation != "Items"]
     given_up = 0
     for key in sorted({call.args[0] for call in of_keys}):
         own = [call for call in of_keys if call.args[0] == key]
