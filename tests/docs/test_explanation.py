@@ -1,4 +1,4 @@
-"""docs/explanation/from-the-paper.md names what there is: each of its names of the code can be imported."""
+"""What pages that explain say of the code is so: its names can be imported, and its bounds are those of the code."""
 
 import re
 from importlib import import_module
@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from quorate.api_specs.limits import DEFAULTS, LEASES_MAX
 from tests.docs.pages import ROOT, prose
 
 PAGE = "docs/explanation/from-the-paper.md"
@@ -63,3 +64,14 @@ def test_fields_count_as_members() -> None:
     state: Any = resolve("replica.protocol.log.ObjectState")
     assert "fence" in {field.name for field in msgspec.structs.fields(state)}
     resolve("replica.protocol.log.ObjectState.fence")
+
+
+def test_the_bounds_beside_those_of_other_systems_are_ours() -> None:
+    page = (ROOT / "docs/explanation/compared.md").read_text()
+    ours = {
+        row.split("|")[1].strip(): row.split("|")[2].strip() for row in page.splitlines() if row[:2] == "| "
+    }
+    assert ours["leases (in flight)"] == f"{LEASES_MAX:,} for each queue"
+    assert ours["largest item"] == f"{DEFAULTS.value_bytes_max >> 20} MiB"
+    assert ours["a repeat is done once"] == f"for {DEFAULTS.retry_window_s:g} s, by a key"
+    assert f"More than {LEASES_MAX:,} items in flight" in page
