@@ -22,7 +22,7 @@ CLIENTS_STAMP := $(CLIENTS)/.installed
 UV := $(shell command -v uv 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-quick check soak lock clients openapi clean
+.PHONY: help demo test test-quick check soak lock clients openapi release clean
 
 help:
 	@echo "make demo        three replicas under load, two killed in turn: nothing is lost"
@@ -33,6 +33,7 @@ help:
 	@echo "make lock        write the lock files (needs uv; UPGRADE=--upgrade)"
 	@echo "make clients     install what generates API clients into $(CLIENTS), for tests"
 	@echo "make openapi     write the OpenAPI documents after a change of the API"
+	@echo "make release     all of a release but its upload, into dist"
 	@echo "make clean       remove .venv, caches and build output"
 
 demo: $(STAMP)
@@ -71,6 +72,9 @@ lock:
 
 openapi: $(STAMP)
 	@$(RUN) -m quorate.replica.server.write_openapi api_specs
+
+release: $(STAMP)
+	@$(RUN) -m tests.project.release dist
 
 clean:
 	rm -rf $(VENV) $(CLIENTS) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis \

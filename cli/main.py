@@ -3,12 +3,13 @@
 import os
 import sys
 from contextlib import redirect_stdout, suppress
+from typing import Final
 
 from ..adts.collector import collector_off
 from .failure import EXIT_UNKNOWN
 from .streams import Answers, lead_nowhere, lost_sentence
 
-_EXTRAS = {
+EXTRAS: Final = {
     "typer": "cli",
     "rich": "cli",
     "fastapi": "replica",
@@ -45,11 +46,11 @@ def _run() -> None:
         run()
     except ModuleNotFoundError as error:
         missing = (error.name or "").partition(".")[0]
-        if missing not in _EXTRAS:
+        if missing not in EXTRAS:
             raise
         print(
             f"quorate: the package {missing} is missing, which this command needs: "
-            f"pip install 'quorate[{_EXTRAS[missing]}]'",
+            f"pip install 'quorate[{EXTRAS[missing]}]'",
             file=sys.stderr,
         )
         sys.exit(2)

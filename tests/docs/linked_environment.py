@@ -75,7 +75,7 @@ def install(folder: Path, words: Iterable[str], package: Path = ROOT) -> None:
     for extra in extras:
         wanted += project["optional-dependencies"][extra]
     for each in needed(map(Requirement, wanted)):
-        _link(each, site)
+        link(each, site)
         scripts += each.entry_points.select(group="console_scripts")
     for script in scripts:
         text = _SCRIPT.format(python=folder / "bin" / "python", module=script.module, name=script.attr)
@@ -98,7 +98,8 @@ def needed(requirements: Iterable[Requirement]) -> list[Distribution]:
     return list(found.values())
 
 
-def _link(package: Distribution, site: Path) -> None:
+def link(package: Distribution, site: Path) -> None:
+    """Lay links to all of a package into a folder."""
     for name in {file.parts[0] for file in package.files or ()} - {"..", "__pycache__"}:
         if not (site / name).exists():
             (site / name).symlink_to(Path(str(package.locate_file(name))))

@@ -12,6 +12,7 @@ GENERATED = {
     "docs/reference/figures.md",
     "docs/reference/http.md",
     "docs/reference/library.md",
+    "docs/reference/licences.md",
     "docs/reference/limits.md",
     "docs/reference/metrics.md",
     "docs/reference/sdk.md",

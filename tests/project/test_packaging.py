@@ -3,8 +3,10 @@
 import re
 import subprocess
 import sys
+import tarfile
 import tomllib
 import zipfile
+from email import message_from_bytes
 from pathlib import Path
 from shutil import copy2, copytree, ignore_patterns
 from typing import Any
@@ -14,6 +16,10 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from quorate import __version__
+from quorate.cli.main import EXTRAS
+from tests.docs.linked_environment import link, needed
+from tests.project.components import CLIENT, asked_for, brought_by, pinned
+from tests.project.release import SERVES, build
 
 ROOT = Path(__file__).parents[2]
 NOT_ROOMS = {"build", "dist", "out", "tests"}
@@ -72,20 +78,94 @@ def test_the_package_is_typed_and_every_room_has_a_folder_of_tests() -> None:
     assert not [path for path in wanted if not (ROOT / path).is_file()]
 
 
-@pytest.mark.slow
-def test_wheel_holds_every_file_of_the_rooms_and_no_tests(tmp_path: Path) -> None:
-    # In a copy: setuptools puts what a stale build folder still holds into the wheel.
-    tree = tmp_path / "tree"
-    for room in ROOMS:
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """The sdist, and the wheel that is built of it."""
+    folder = tmp_path_factory.mktemp("built")
+    # Of a copy: setuptools puts what a stale build folder still holds into the wheel.
+    tree = folder / "tree"
+    for room in [*ROOMS, "tests"]:
         copytree(ROOT / room, tree / room, ignore=ignore_patterns("__pycache__"))
     for path in ROOT.glob("*.*"):
         if path.is_file():
             copy2(path, tree)
     copy2(ROOT / "LICENSE", tree)
-    run_python("-m", "build", "--no-isolation", "--wheel", "--outdir", str(tmp_path), str(tree), cwd=tmp_path)
-    with zipfile.ZipFile(next(tmp_path.glob(f"quorate-{__version__}-*.whl"))) as wheel:
+    return build(tree, folder / "dist")
+
+
+@pytest.fixture(scope="module")
+def unpacked(built: tuple[Path, Path]) -> Path:
+    """A folder with what the wheel holds."""
+    folder = built[1].parent / "unpacked"
+    with zipfile.ZipFile(built[1]) as wheel:
+        wheel.extractall(folder)
+    return folder
+
+
+@pytest.mark.slow
+def test_wheel_holds_every_file_of_the_rooms_and_no_tests(built: tuple[Path, Path]) -> None:
+    with zipfile.ZipFile(built[1]) as wheel:
         held = {name for name in wheel.namelist() if ".dist-info/" not in name}
     assert held == files_of_rooms()
+
+
+@pytest.mark.slow
+def test_sdist_holds_what_the_wheel_is_built_of_and_no_tests(built: tuple[Path, Path]) -> None:
+    with tarfile.open(built[0]) as sdist:
+        held = {each.name.partition("/")[2] for each in sdist.getmembers() if each.isfile()}
+    made = {name for name in held if name.startswith("quorate.egg-info/")} | {"PKG-INFO", "setup.cfg"}
+    beside = {"LICENSE", "README.md", "pyproject.toml"}
+    assert held - made == {name.removeprefix("quorate/") for name in files_of_rooms()} | beside
+
+
+@pytest.mark.slow
+def test_metadata_has_readme_version_and_licence(built: tuple[Path, Path]) -> None:
+    with zipfile.ZipFile(built[1]) as wheel:
+        [name] = [each for each in wheel.namelist() if each.endswith(".dist-info/METADATA")]
+        said = message_from_bytes(wheel.read(name))
+    assert said["Version"] == __version__
+    assert said["License-Expression"] == "Apache-2.0"
+    assert said["Description-Content-Type"] == "text/markdown"
+    assert said.get_payload() == (ROOT / "README.md").read_text()
+
+
+INSTALLED_BY_PAGES = {"celery", "cli", "huey", "replica"}
+"""Extras that pages install and use, as they are followed: `tests/docs/test_checkouts.py`."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("extra", sorted(asked_for().keys() - INSTALLED_BY_PAGES))
+def test_wheel_with_an_extra_has_all_that_the_extra_is_for(
+    extra: str, unpacked: Path, tmp_path: Path
+) -> None:
+    """With links to the packages of that extra, and to no others; `make release` has pip install them."""
+    (tmp_path / "quorate").symlink_to(unpacked / "quorate")
+    for each in needed(Requirement(line) for part in {CLIENT, extra} for line in asked_for()[part]):
+        link(each, tmp_path)
+    # Isolated, and without the packages of this environment.
+    run_python(
+        "-I", "-S", "-c", f"import sys; sys.path.append({str(tmp_path)!r}); {SERVES[extra]}", cwd=tmp_path
+    )
+
+
+def test_each_extra_has_a_program_that_tells_whether_it_is_whole() -> None:
+    assert SERVES.keys() == asked_for().keys()
+
+
+def test_remedies_name_extras_that_there_are_and_that_have_the_package() -> None:
+    texts = [path.read_text() for room in ROOMS for path in (ROOT / room).rglob("*.py")]
+    texts += [path.read_text() for path in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]]
+    named = {
+        extra
+        for text in texts
+        for found in re.findall(r"(?:quorate|pip install '?\.)\\?\[([\w,]+)\\?\]", text)
+        for extra in found.split(",")
+    }
+    assert named >= {"cli", "plan", "reports"}
+    assert named <= PROJECT["project"]["optional-dependencies"].keys()
+    components = pinned()
+    for package, extra in EXTRAS.items():
+        assert package in brought_by(asked_for()[extra], components)
 
 
 def test_client_import_brings_in_nothing_of_a_server(tmp_path: Path) -> None:
