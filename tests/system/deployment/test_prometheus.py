@@ -23,6 +23,7 @@ import pytest
 from quorate.cli.cluster.local_cluster import LocalCluster
 from quorate.measurement.faults.held_ports import HeldPort
 from tests.docs.pages import ROOT, blocks_of, blocks_run_by
+from tests.system.deployment.test_alerts import EXPRESSIONS
 from tests.system.harness import until_now
 
 TOOLS: Final = ("prometheus", "promtool", "curl")
@@ -32,6 +33,9 @@ STEP_S: Final = 1
 DOWN_S: Final = 8
 TOLERANCE_S: Final = 2 * SCRAPE_S + STEP_S
 """A change is met by the next scrape, or by one that was under way, which takes no longer; then by the next step."""
+
+WITH_STANDING_RULES: Final = {"quorate_fallback_in_force"}
+"""Metrics that a cluster without such rules does not have."""
 
 pytestmark = [
     pytest.mark.slow,
@@ -121,7 +125,9 @@ def prometheus_of(cluster: LocalCluster, folder: Path) -> Iterator[Prometheus]:
     places = {f"10.0.0.{n}:8001": host(cluster, f"r{n}") for n in (1, 2, 3)}
     places["/etc/prometheus/quorate-token"] = str(folder / "prometheus")
     page = replaced(block_of("docs/how-to/monitoring.md"), places)
-    (folder / "prometheus.yml").write_text(f"global: {{scrape_interval: {SCRAPE_S}s}}\n{page}")
+    seconds = f"scrape_interval: {SCRAPE_S}s, evaluation_interval: {SCRAPE_S}s"
+    (folder / "prometheus.yml").write_text(f"global: {{{seconds}}}\n{page}")
+    shutil.copy(ROOT / "packaging/monitoring/quorate.rules.yml", folder)
     done(["promtool", "check", "config", "prometheus.yml"], folder)
     held = HeldPort.chosen()
     command = ["prometheus", "--config.file=prometheus.yml", "--storage.tsdb.path=series"]
@@ -190,9 +196,10 @@ def check_scraped(prometheus: Prometheus, cluster: LocalCluster, folder: Path) -
     (median,) = prometheus.ask(f"histogram_quantile(0.5, quorate_operation_duration_seconds_bucket{added})")
     assert 0 < float(median["value"][1]) < WAIT_S
     assert len(watched()) > 10
-    for expression in watched():
+    for expression in [*watched(), *EXPRESSIONS]:
         prometheus.ask(expression)
-        assert [name for name in names_in(expression) if not prometheus.ask(name)] == [], expression
+        names = names_in(expression) - WITH_STANDING_RULES
+        assert [name for name in names if not prometheus.ask(name)] == [], expression
 
 
 def kill_for_a_while(prometheus: Prometheus, cluster: LocalCluster) -> tuple[float, float]:
@@ -229,6 +236,14 @@ def lose_a_quorum(prometheus: Prometheus, cluster: LocalCluster, folder: Path) -
     )
     assert failed.status_code == 504, failed.text
     until_now(lambda: host(cluster, "r1") in prometheus.labels(missing, "instance"), missing)
+    await_alert(prometheus, "QuorateOperationsFail", [host(cluster, "r1")])
+    await_alert(prometheus, "QuorateReplicaDown", sorted([host(cluster, "r2"), host(cluster, "r3")]))
+
+
+def await_alert(prometheus: Prometheus, alert: str, hosts: list[str]) -> None:
+    """Wait until the alert's time has begun for these, and for no others."""
+    query = f'ALERTS{{alertname="{alert}"}}'
+    until_now(lambda: prometheus.labels(query, "instance") == hosts, alert)
 
 
 def reported(prometheus: Prometheus, folder: Path, start_s: float) -> dict[str, dict[str, Any]]:
