@@ -128,11 +128,14 @@ def status(
     as_json: AsJson = False,
 ) -> None:
     """How each replica is. Exit code 1 unless all are ready and hold the same cluster file."""
-    document = cluster_document(cluster)
+    given = _given(cluster)
     until_s = time.monotonic() + wait_s
+    document = _in_force(cluster, given)
     found = ask_all(document)
     while not all(each.is_ready for each in found) and time.monotonic() < until_s:
         time.sleep(_POLL_S)
+        # Of replicas that only start nobody told which configuration is in force.
+        document = _in_force(cluster, given)
         found = ask_all(document)
     if as_json:
         told = {"replicas": [to_builtins(each) for each in found]}
@@ -169,7 +172,10 @@ def _told_of(document: ClusterDocument) -> str:
 def cluster_document(cluster: str) -> ClusterDocument:
     """The document in a file, or as the replica at a URL serves it; with the configuration in force, where that was changed while the cluster ran: one that
     was removed may know of an earlier one."""
-    given = _given(cluster)
+    return _in_force(cluster, _given(cluster))
+
+
+def _in_force(cluster: str, given: ClusterDocument) -> ClusterDocument:
     documents = [in_force(given, each) for each in _told(given).values() if isinstance(each, ClusterDocument)]
     return _latest(cluster, [*documents, given])
 

@@ -170,6 +170,30 @@ def test_what_is_in_force_is_as_most_replicas_tell_it_and_not_as_the_file_has_it
     assert "r3 did not answer, and may know of a later configuration" in capsys.readouterr().err
 
 
+def test_who_waits_for_replicas_goes_by_what_they_tell_once_they_run(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The file has no number of a configuration: it waited in vain for replicas that had changed while they ran."""
+    document = at("http://a:1")
+    file = tmp_path / "cluster.toml"
+    file.write_text(document_text(document))
+    asked: list[str] = []
+
+    def get(url: str, path: str, *_: Any) -> Any:
+        asked.append(path)
+        if len(asked) <= 2:
+            raise NoAnswer("connection refused")
+        if path == "/v1/cluster":
+            return {"document": msgspec.to_builtins(document)}
+        told = {"hash": document.hash, "reasons": [], "replica": "r1", "incarnation": "i", "objects": 0}
+        return told | {"file_bytes": None, "now_us": 0, "clock": None, "tombstones": None, "epoch": 4}
+
+    monkeypatch.setattr(status, "get", get)
+    monkeypatch.setattr(status, "_POLL_S", 0)
+    status.status(str(file), wait_s=10)
+    assert asked[:2] == ["/v1/cluster", "/v1/status"]
+
+
 def test_nobody_is_led_from_https_to_http_by_what_is_told(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
