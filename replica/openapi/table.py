@@ -155,7 +155,11 @@ OPERATIONS: Final[Mapping[str, Told]] = {
     "getChoices": Told(
         "Show the quorum choices", "Choices, constraints, and what has its quorums now.", _LOOK
     ),
-    "getMetrics": Told("Show the replica's metrics", "The metrics, in the text format of Prometheus.", _GATE),
+    "getMetrics": Told(
+        "Show the replica's metrics",
+        "The metrics, in the text format of Prometheus.",
+        (*_GATE, "malformed"),
+    ),
     "getTokens": Told(
         "List the valid tokens", "The tokens that this replica accepts now, without their secrets.", _GATE
     ),

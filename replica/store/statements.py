@@ -165,6 +165,7 @@ NEWEST: Final = f"SELECT {_OF_ROW} {_ABOVE} ORDER BY t DESC LIMIT ?"
 NTH: Final = f"SELECT t {_ABOVE} ORDER BY t LIMIT 1 OFFSET ?"
 LAST_ABOVE: Final = f"SELECT max(t) {_ABOVE}"
 COUNT_ABOVE: Final = f"SELECT count(*), min(t) {_ABOVE}"
+COUNT_UPTO: Final = "SELECT count(*) FROM rows WHERE object = ? AND t <= ?"
 # As `quorate.api_specs.values.work_bytes` counts it.
 _BRACKETS: Final = "2 * length(value) - length(replace(value, '[', '')) - length(replace(value, '{', ''))"
 _WORK: Final = f"length(CAST(value AS BLOB)) + {BRACKET_BYTES} * ({_BRACKETS})"

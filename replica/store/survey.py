@@ -1,14 +1,14 @@
 """What a replica's file holds: entries, the longest log, what waits in queues, what is leased of them, and how old their horizons are.
 
 Owns the counting, by a reader of its own beside the writer: no request waits for it. It ends within a time limit, and serves
-whoever asks within KEPT_S. Figures of single objects are not told, only totals and maxima: there may be any number of them.
+whoever asks within KEPT_S. There may be any number of queues: told are totals and maxima, and the figures of the few with the longest logs.
 """
 
 import asyncio
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from msgspec import Struct
 
@@ -21,6 +21,24 @@ from .records import state_of
 KEPT_S: Final = 5.0
 LIMIT_S: Final = 2.0
 QUEUES_MAX: Final = 1000
+TOLD_MAX: Final = 100
+"""Queues whose own figures are told."""
+
+
+class OfQueue(NamedTuple):
+    """The figures of one queue: entries that wait, those whose history is not deleted yet, the age of the oldest that waits in microseconds
+    (0 where none does), and what is leased."""
+
+    name: str
+    waiting: int
+    history: int
+    oldest_us: int
+    leases: LeaseCounts
+
+    @property
+    def length(self) -> int:
+        """Of its log: what waits, and what was taken about in the last minute. The longest are those that most happens to."""
+        return self.waiting + self.history
 
 
 class Figures(Struct):
@@ -45,6 +63,8 @@ class Figures(Struct):
     """Dead letters."""
     dead_max: int = 0
     """Of the queue that has most."""
+    queues: tuple[OfQueue, ...] = ()
+    """Those with the longest logs, from the longest on."""
     is_partial: bool = False
     """Whether time ran out, or there are more than QUEUES_MAX queues."""
 
@@ -81,7 +101,7 @@ class Survey:
 
 def survey(path: Path, now_us: int, *, limit_s: float = LIMIT_S) -> Figures:
     """Count what the file at `path` holds now. Blocks for at most `limit_s`, or little more. Raises StorageFailed."""
-    found = Figures()
+    found, each_queue = Figures(), list[OfQueue]()
     reader = Reader(path, limit_s)
     try:
         found.entries, found.entries_max = reader.all(statements.COUNT_ROWS)[0]
@@ -90,17 +110,23 @@ def survey(path: Path, now_us: int, *, limit_s: float = LIMIT_S) -> Figures:
         for number, name, blob in queues[:QUEUES_MAX]:
             state = state_of(number, name, blob)
             horizon = state.horizon
-            _add_leases(found, count_leases(state.summary.leases, state.summary.dead))
+            leases = count_leases(state.summary.leases, state.summary.dead)
+            _add_leases(found, leases)
             waiting, oldest = reader.all(statements.COUNT_ABOVE, (number, horizon))[0]
+            history = reader.all(statements.COUNT_UPTO, (number, horizon))[0][0]
+            oldest_us = now_us - wall_us(oldest) if waiting else 0
+            each_queue.append(OfQueue(name, waiting, history, oldest_us, leases))
             if waiting:
                 behind = oldest if horizon == ZERO else horizon
-                _add(found, waiting, now_us - wall_us(oldest), now_us - wall_us(behind))
+                _add(found, waiting, oldest_us, now_us - wall_us(behind))
     except StorageFailed:
         if not reader.is_late:
             raise
         found.is_partial = True
     finally:
         reader.close()
+    each_queue.sort(key=lambda queue: (-queue.length, queue.name))
+    found.queues = tuple(each_queue[:TOLD_MAX])
     return found
 
 

@@ -2,7 +2,7 @@
 
 Owns one row per metric. Names follow the conventions of Prometheus: base units, counters end in `_total`. No label has values
 that callers choose (names of objects, tokens, addresses): the number of series is bounded by the cluster file and by the
-tables of this project.
+tables of this project. Names of queues are told to those alone who ask for so many.
 """
 
 from collections.abc import Mapping
@@ -198,6 +198,24 @@ METRICS: Final[Mapping[str, Metric]] = {
         "How far that figure may be wrong, either way: half of the time that the question took.",
     ),
 }
+
+OF_QUEUES: Final[Mapping[str, Metric]] = {
+    "quorate_one_queue_log_entries": Metric(
+        "gauge", ("queue",), "Entries of its log: what waits, and what was taken about in the last minute."
+    ),
+    "quorate_one_queue_entries_waiting": Metric(
+        "gauge", ("queue",), "Entries above its horizon, as this replica knows it."
+    ),
+    "quorate_one_queue_oldest_waiting_seconds": Metric(
+        "gauge", ("queue",), "Age of the oldest of them; 0 where none waits."
+    ),
+    "quorate_one_queue_leases": Metric(
+        "gauge",
+        ("queue", "state"),
+        "Items that an acquire has met: `held`, `waiting` and `dead`, as in `quorate_queue_leases`.",
+    ),
+}
+"""What is told of single queues to who asks for it."""
 
 EVENTS: Final[Mapping[str, str]] = {
     "recoveries": "An entry that some replicas fenced: a decision settles its fate.",

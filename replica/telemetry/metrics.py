@@ -7,7 +7,7 @@ costs the work nothing here: no call of the library is made but for an answer.
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Final
 
@@ -15,9 +15,11 @@ from msgspec import Struct
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.metrics_core import Metric as Family
+from prometheus_client.registry import Collector
 from prometheus_client.utils import floatToGoString
 
 from ... import __version__
+from ...adts.log import LeaseCounts
 from ...client_sdk.protocol.core.counters import SECONDS, Counts, Distribution, Histogram
 from ...timestamps.timestamp import wall_us
 from ..http.traffic import Traffic
@@ -25,8 +27,8 @@ from ..service.member import Lag, Member, StoreLost, Vitals
 from ..service.quorums_held import held_now
 from ..store.group_commit import Overloaded
 from ..store.store import StorageFailed
-from ..store.survey import Figures, Survey
-from .metric_table import EVENTS, METRICS
+from ..store.survey import Figures, OfQueue, Survey
+from .metric_table import EVENTS, METRICS, OF_QUEUES
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 REST_S: Final = 0.05
@@ -69,18 +71,20 @@ class Metrics:
         self.registry.register(self)
         ProcessCollector(registry=self.registry)
 
-    async def text(self) -> bytes:
-        """All metrics at a moment after the call. Those who ask meanwhile share it, and it is not made again at once: to make it
-        holds up the event loop."""
+    async def text(self, queues: int = 0) -> bytes:
+        """All metrics at a moment after the call, and those of so many single queues. Those who ask meanwhile share it, and it is not made
+        again at once: to make it holds up the event loop."""
         asked_s = time.monotonic()
         async with self._turn:
-            if self._begun_s >= asked_s:
+            if self._begun_s < asked_s:
+                await asyncio.sleep(self._begun_s + REST_S - time.monotonic())
+                begun_s = time.monotonic()
+                self._text = await self._made()
+                self._begun_s = begun_s
+            figures = self._gathered.figures
+            if not queues or figures is None:
                 return self._text
-            await asyncio.sleep(self._begun_s + REST_S - time.monotonic())
-            begun_s = time.monotonic()
-            self._text = await self._made()
-            self._begun_s = begun_s
-            return self._text
+            return self._text + generate_latest(_OfQueues(figures.queues[:queues]))
 
     async def _made(self) -> bytes:
         gathered = Gathered()
@@ -183,6 +187,23 @@ class Metrics:
         yield _family("quorate_clock_offset_error_seconds", errors)
 
 
+class _OfQueues(Collector):
+    """The families of single queues."""
+
+    def __init__(self, queues: Sequence[OfQueue]) -> None:
+        self._queues: Final = [(each.name.partition("/")[2], each) for each in queues]
+
+    def collect(self) -> Iterator[Family]:
+        """See `prometheus_client.registry.Collector`."""
+        known = self._queues
+        yield _family("quorate_one_queue_log_entries", [((name,), each.length) for name, each in known])
+        yield _family("quorate_one_queue_entries_waiting", [((name,), each.waiting) for name, each in known])
+        ages = [((name,), max(0, each.oldest_us) / 1e6) for name, each in known]
+        yield _family("quorate_one_queue_oldest_waiting_seconds", ages)
+        leases = [((name, state), number) for name, each in known for state, number in _states(each.leases)]
+        yield _family("quorate_one_queue_leases", leases)
+
+
 def _of_lags(lags: Mapping[str, Lag]) -> Iterator[Family]:
     now_s, known = time.monotonic(), sorted(lags.items())
     behind = [((name,), lag.changes) for name, lag in known if lag.changes is not None]
@@ -218,15 +239,19 @@ def _of_logs(figures: Figures) -> Iterator[Family]:
     yield _family("quorate_queue_entries_waiting_max", figures.waiting_max)
     yield _family("quorate_queue_oldest_waiting_seconds", max(0, figures.oldest_waiting_us or 0) / 1e6)
     yield _family("quorate_horizon_age_seconds", max(0, figures.horizon_age_us or 0) / 1e6)
-    leases = (("held", figures.held), ("waiting", figures.kept_waiting), ("dead", figures.dead))
+    leases = _states(LeaseCounts(figures.held, figures.kept_waiting, figures.dead))
     yield _family("quorate_queue_leases", [((state,), number) for state, number in leases])
     yield _family("quorate_queue_dead_letters_max", figures.dead_max)
     yield _family("quorate_survey_partial", figures.is_partial)
 
 
+def _states(leases: LeaseCounts) -> tuple[tuple[str, int], ...]:
+    return ("held", leases.held), ("waiting", leases.waiting), ("dead", leases.dead)
+
+
 def _family(name: str, series: float | Series) -> Family:
     """Metric `name` of the table, with the values of its series by their labels; a metric without labels has one value."""
-    told = METRICS[name]
+    told = METRICS.get(name) or OF_QUEUES[name]
     kind = CounterMetricFamily if told.kind == "counter" else GaugeMetricFamily
     family = kind(name, told.help, labels=told.labels)
     for labels, value in [((), series)] if isinstance(series, int | float) else series:

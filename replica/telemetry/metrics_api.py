@@ -2,9 +2,11 @@
 
 from typing import Annotated, Final
 
+from fastapi import Query
 from starlette.responses import PlainTextResponse, Response
 
 from ..http.routers import of_application, tagged
+from ..store.survey import TOLD_MAX
 from .metrics import CONTENT_TYPE, Metrics
 
 PATH: Final = "/metrics"
@@ -24,6 +26,13 @@ metrics_router: Final = tagged("service")
     response_class=PlainTextResponse,
     responses={200: {"content": {"text/plain": {"example": _EXAMPLE}}}},
 )
-async def get_metrics(metrics: Annotated[Metrics, of_application("metrics")]) -> Response:
+async def get_metrics(
+    metrics: Annotated[Metrics, of_application("metrics")],
+    queues: Annotated[
+        int, Query(ge=0, le=TOLD_MAX, description="Also of so many single queues, by name", examples=[20])
+    ] = 0,
+) -> Response:
     """What the replica has counted and measured, in the text format of Prometheus (docs/reference/metrics.md)."""
-    return Response(await metrics.text(), media_type=CONTENT_TYPE, headers={"Cache-Control": "no-store"})
+    return Response(
+        await metrics.text(queues), media_type=CONTENT_TYPE, headers={"Cache-Control": "no-store"}
+    )

@@ -18,7 +18,7 @@ def table(page: str, title: str) -> dict[str, dict[str, str]]:
     [head] = [line for line in lines if line.startswith("|") and f"| {title} |" in line][:1]
     rest = page.partition(head)[2].splitlines()[2:]
     titles = [each.strip() for each in head.strip("|").split("|")]
-    found = {}
+    found: dict[str, dict[str, str]] = {}
     for line in rest:
         if not line.startswith("|"):
             return found

@@ -4,7 +4,7 @@ import re
 from itertools import product
 from pathlib import Path
 
-from quorate.replica.telemetry.metric_table import EVENTS, METRICS, PROCESS
+from quorate.replica.telemetry.metric_table import EVENTS, METRICS, OF_QUEUES, PROCESS
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -17,7 +17,7 @@ EVENT = re.compile(r'event=~?"([^"]+)"')
 
 def known(name: str) -> bool:
     base = re.sub(r"_(bucket|sum|count)$", "", name)
-    return name in METRICS or base in METRICS or name in PROCESS
+    return name in METRICS or base in METRICS or name in OF_QUEUES or name in PROCESS
 
 
 def meant(pattern: str) -> list[str]:

@@ -16,7 +16,7 @@ import yaml
 
 from quorate.api_specs.cluster import ClockSettings
 from quorate.api_specs.limits import DEAD_MAX
-from quorate.replica.telemetry.metric_table import EVENTS, METRICS, PROCESS
+from quorate.replica.telemetry.metric_table import EVENTS, METRICS, OF_QUEUES, PROCESS
 from tests.docs.pages import ROOT
 
 FOLDER: Final = ROOT / "packaging/monitoring"
@@ -48,8 +48,8 @@ def labels_of(metric: str) -> set[str]:
     """The labels of a metric; KeyError where there is none of that name."""
     if metric == "up" or metric in PROCESS:
         return OF_PROMETHEUS
-    base = re.sub(r"_(bucket|sum|count)$", "", metric)
-    return {*METRICS[metric if metric in METRICS else base].labels, *OF_PROMETHEUS}
+    told, base = {**METRICS, **OF_QUEUES}, re.sub(r"_(bucket|sum|count)$", "", metric)
+    return {*told[metric if metric in told else base].labels, *OF_PROMETHEUS}
 
 
 def metrics_in(expression: str) -> set[str]:

@@ -193,6 +193,8 @@ def check_scraped(prometheus: Prometheus, cluster: LocalCluster, folder: Path) -
         lambda: bool(prometheus.ask(f"quorate_operations_total{added} == 3")), "the counter counts to three"
     )
     assert prometheus.ask(f"quorate_operation_duration_seconds_count{added} == 3")
+    named = 'quorate_one_queue_entries_waiting{queue="jobs"} == 3'
+    until_now(lambda: bool(prometheus.ask(named)), "the queue is told of by its name")
     (median,) = prometheus.ask(f"histogram_quantile(0.5, quorate_operation_duration_seconds_bucket{added})")
     assert 0 < float(median["value"][1]) < WAIT_S
     assert len(watched()) > 10

@@ -1,8 +1,9 @@
 """docs/reference/metrics.md, made from `quorate.replica.telemetry.metric_table`: `python -m tests.unit.replica.telemetry.metrics_page > docs/reference/metrics.md`."""
 
+from collections.abc import Mapping
 from typing import Final
 
-from quorate.replica.telemetry.metric_table import EVENTS, METRICS, PROCESS
+from quorate.replica.telemetry.metric_table import EVENTS, METRICS, OF_QUEUES, PROCESS, Metric
 
 INTRODUCTION: Final = """# Metrics
 
@@ -10,8 +11,8 @@ Each replica exposes metrics for Prometheus at `/metrics`, in the text format 0.
 scope `read`. Counting is always on, and [costs little](../explanation/performance.md#how-cost-grows). A scrape takes some
 milliseconds. The figures of logs and queues are read by a connection of their own, at most once in five seconds, beside the writer.
 
-No label holds a name that callers choose: figures of objects are totals and maxima. `quorate trace` and the live page
-show single objects. Counters begin at 0 when a replica starts.
+No label holds a name that callers choose: figures of objects are totals and maxima. Only who asks for it is told of [single
+queues](#single-queues). Counters begin at 0 when a replica starts.
 
 [Monitor a cluster](../how-to/monitoring.md) says how to have Prometheus scrape them, and which to alert on.
 
@@ -37,12 +38,24 @@ quorate_operations_total{operation="Enq",outcome="Ok",type="queue"} 1.0
 | metric | kind | labels | meaning |
 | --- | --- | --- | --- |
 """
-EVENTS_INTRODUCTION: Final = """
+PROCESS_NAMES: Final = ", ".join(f"`{name}`" for name in PROCESS)
+OF_TYPES: Final = f"""
 `type` is queue, register or dictionary; `operation` and `outcome` are those of event classes (`Deq` and `Empty`), or the
 outcome is `unavailable`, `unknown`, `refused`, `key-reused`, or `cancelled` (the caller did not wait for the end). Front ends
 of other processes, as of the SDK, count their own operations: see below. Of the process itself there are
-{process}.
+{PROCESS_NAMES}.
+"""
+OF_QUEUES_INTRODUCTION: Final = """
+## Single queues
 
+`/metrics?queues=20` also tells of the 20 queues with the longest logs (100 at most), of the first 1000 by name: those where most waits, or where most was
+taken in the last minute. So a scrape has no more series, however many queues there are. But each queue that comes among them makes series of its own in
+Prometheus: do not ask where callers make new queues all the time. An outbox goes by the name `QUEUE@REPLICA`.
+
+| metric | kind | labels | meaning |
+| --- | --- | --- | --- |
+"""
+EVENTS_INTRODUCTION: Final = """
 ## Events of a front end
 
 The values of `event` of `quorate_front_end_events_total`; in the SDK's counters with spaces in place of hyphens.
@@ -79,17 +92,21 @@ A `Distribution` has `count`, `sum`, and how often the figure fell into each cla
 """
 
 
+def rows_of(metrics: Mapping[str, Metric]) -> list[str]:
+    """A row of the table for each."""
+    return [
+        f"| `{name}` | {told.kind} | {', '.join(f'`{label}`' for label in told.labels)} | {told.help} |"
+        for name, told in metrics.items()
+    ]
+
+
 def page() -> str:
     """The page."""
-    rows = [
-        f"| `{name}` | {told.kind} | {', '.join(f'`{label}`' for label in told.labels)} | {told.help} |"
-        for name, told in METRICS.items()
-    ]
     events = [f"| `{event.replace(' ', '-')}` | {meaning} |" for event, meaning in EVENTS.items()]
-    process = ", ".join(f"`{name}`" for name in PROCESS)
     parts = [
-        INTRODUCTION + "\n".join(rows),
-        EVENTS_INTRODUCTION.format(process=process) + "\n".join(events),
+        INTRODUCTION + "\n".join(rows_of(METRICS)),
+        OF_TYPES + OF_QUEUES_INTRODUCTION + "\n".join(rows_of(OF_QUEUES)),
+        EVENTS_INTRODUCTION + "\n".join(events),
         SDK,
     ]
     return "\n".join(parts).replace("|  |", "| |")

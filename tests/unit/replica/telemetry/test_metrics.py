@@ -25,10 +25,11 @@ from quorate.replica.store.group_commit import Sized
 from quorate.replica.store.store import Store
 from quorate.replica.store.survey import survey
 from quorate.replica.telemetry import metrics
-from quorate.replica.telemetry.metric_table import EVENTS, METRICS, PROCESS
+from quorate.replica.telemetry.metric_table import EVENTS, METRICS, OF_QUEUES, PROCESS
 from quorate.replica.telemetry.metrics import CONTENT_TYPE
 from quorate.replica.upkeep import announcer
 from tests.support.in_process import WAIT_S, InProcessCluster, in_process
+from tests.system.harness import until_now
 from tests.unit.replica.telemetry.metrics_page import page
 
 ROOT: Final = Path(__file__).parents[4]
@@ -51,19 +52,18 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InProcessClust
             yield running
 
 
-def scrape(cluster: InProcessCluster, replica: str = "r1") -> str:
+def scrape(cluster: InProcessCluster, replica: str = "r1", query: str = "") -> str:
     """The text that a replica answers."""
-    answer = httpx.get(
-        cluster.document.urls[replica] + "/metrics", headers=AUTHORISED, timeout=WAIT_S, trust_env=False
-    )
+    url = f"{cluster.document.urls[replica]}/metrics{query}"
+    answer = httpx.get(url, headers=AUTHORISED, timeout=WAIT_S, trust_env=False)
     assert answer.status_code == 200
     assert answer.headers["content-type"] == CONTENT_TYPE
     return answer.text
 
 
-def values(cluster: InProcessCluster, replica: str = "r1") -> Scraped:
+def values(cluster: InProcessCluster, replica: str = "r1", query: str = "") -> Scraped:
     """All series of a replica, by name and labels."""
-    families = text_string_to_metric_families(scrape(cluster, replica))
+    families = text_string_to_metric_families(scrape(cluster, replica, query))
     return {
         (each.name, frozenset(each.labels.items())): each.value for one in families for each in one.samples
     }
@@ -273,6 +273,49 @@ def test_survey_counts_leases_and_dead_letters(cluster: InProcessCluster) -> Non
         found.append((told.held, told.kept_waiting, told.dead, told.dead_max))
     assert found.count((1, 1, 1, 1)) >= 2, "a final quorum holds the decision"
     assert values(cluster)["quorate_queue_leases", frozenset({("state", "dead")})] in (0, 1)
+
+
+def test_who_asks_is_told_of_the_queues_with_the_longest_logs(
+    cluster: InProcessCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(surveying, "KEPT_S", 0.0)
+    for name, number in (("named-long", 30), ("named-longer", 40), ("named-short", 1)):
+        post(cluster, f"/v1/queues/{name}/items", {"items": list(range(number))})
+    post(cluster, "/v1/queues/named-longer/acquire", {"max": 1})
+    assert "quorate_one_queue" not in scrape(cluster)
+
+    def lengths() -> dict[str, float]:
+        told = values(cluster, query="?queues=2")
+        return {dict(labels)["queue"]: value for (name, labels), value in told.items() if "queue_log" in name}
+
+    until_now(lambda: lengths() == {"named-long": 30, "named-longer": 40}, "r1 has all of them")
+    told = values(cluster, query="?queues=2")
+    assert {name for name, _ in told} >= OF_QUEUES.keys()
+    long = frozenset({("queue", "named-long")})
+    assert told["quorate_one_queue_entries_waiting", long] == 30
+    assert 0 < told["quorate_one_queue_oldest_waiting_seconds", long] < WAIT_S
+    states = {dict(labels)["state"] for name, labels in told if name == "quorate_one_queue_leases"}
+    assert states == {"held", "waiting", "dead"}
+    for query in ("?queues=101", "?queues=-1", "?queues=all"):
+        url = cluster.document.urls["r1"] + "/metrics" + query
+        answer = httpx.get(url, headers=AUTHORISED, timeout=WAIT_S, trust_env=False)
+        assert answer.status_code == 400, query
+
+
+def test_a_queue_from_which_much_is_taken_comes_before_one_on_which_less_waits(
+    cluster: InProcessCluster,
+) -> None:
+    post(cluster, "/v1/queues/active/items", {"items": list(range(70))})
+    post(cluster, "/v1/queues/active/dequeue", {"max": 70})
+    post(cluster, "/v1/queues/quiet/items", {"items": list(range(60))})
+    member = cluster.member("r1")
+    assert member.folder.database is not None
+    path = member.folder.database.path
+
+    def longest() -> list[tuple[str, int]]:
+        return [(each.name, each.length) for each in survey(path, member.wall_us()).queues][:2]
+
+    until_now(lambda: longest() == [("queue/active", 70), ("queue/quiet", 60)], "r1 has all of them")
 
 
 def test_survey_ends_in_time_and_says_so(cluster: InProcessCluster) -> None:
