@@ -113,9 +113,9 @@ def judge(world: World, law: Law | None = None) -> int:
             given_up += check_leases(
                 name,
                 calls,
+                world.document.limits,
                 may_wear=leasing.deliveries_max > 0,
                 has_good_clocks=is_sound,
-                memory_us=int(world.document.limits.retry_window_s * 1e6),
             )
             given_up += check_object(name, projected(calls), is_exact=is_exact)
             continue
@@ -127,7 +127,10 @@ def judge(world: World, law: Law | None = None) -> int:
 
 def _judge_outboxes(world: World, name: str, calls: Sequence[Call]) -> int:
     """Check what holds of a queue with outboxes alone; as `judge`."""
-    (check_drained if world.scenario.leasing is None else check_kept)(name, calls)
+    if world.scenario.leasing is None:
+        check_drained(name, calls)
+    else:
+        check_kept(name, calls, world.document.limits)
     check_invented(name, calls)
     if not world.document.rule_of(name).has_exact_empty:
         return 0

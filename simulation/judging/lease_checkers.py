@@ -10,6 +10,8 @@ from typing import Any, Final, NamedTuple
 from msgspec.structs import replace
 
 from ...adts.log import Leased
+from ...api_specs.limits import DEAD_MAX, Limits
+from ...api_specs.values import text_bytes
 from ...client_sdk.protocol.core.values import LeaseBook
 from ..history import Call
 from ..scenarios.leased import is_timed
@@ -23,20 +25,17 @@ FINAL: Final = ("Ack", "Drop")
 
 
 def check_leases(
-    name: str, calls: Sequence[Call], *, may_wear: bool, has_good_clocks: bool, memory_us: int
+    name: str, calls: Sequence[Call], limits: Limits, *, may_wear: bool, has_good_clocks: bool
 ) -> int:
     """Check all that was done with leases; the number of searches that were given up. `may_wear`: items that were delivered
-    too often become dead letters. So long after, a repeat may be told that its lease was lost."""
+    too often become dead letters. After the retry window, a repeat may be told that its lease was lost."""
     items = _items(calls)
     check_acknowledged_once(name, calls, items)
-    check_kept(name, calls)
+    check_kept(name, calls, limits)
     check_order(name, calls)
     if has_good_clocks:
         check_early(name, calls)
-    courses = (
-        Item(entry_id, value, calls, may_wear=may_wear, memory_us=memory_us)
-        for entry_id, value in items.items()
-    )
+    courses = (Item(entry_id, value, calls, limits, may_wear=may_wear) for entry_id, value in items.items())
     return sum(_check_course(name, item, calls) for item in courses)
 
 
@@ -94,7 +93,7 @@ def check_acknowledged_once(name: str, calls: Sequence[Call], items: dict[str, A
             raise Violation(f"{name}: acknowledged twice: {items.get(entry_id)}\n{shown(calls)}")
 
 
-def check_kept(name: str, calls: Sequence[Call]) -> None:
+def check_kept(name: str, calls: Sequence[Call], limits: Limits) -> None:
     """After everything was drained: each acknowledged item was taken, done with, or is a dead letter; a holder that died is
     no excuse, only a plain dequeue whose outcome is unknown."""
     items = _items(calls)
@@ -109,10 +108,17 @@ def check_kept(name: str, calls: Sequence[Call]) -> None:
     )
     accounted.update(dead.entry.value for dead in last.results[0].dead)
     known = (call.args[0] for call in calls if call.operation == "Enq" and call.is_known)
-    lost = [value for value in known if value not in accounted]
+    lost = [value for value in known if value not in accounted and not may_be_gone(value, calls, limits)]
     excused = sum(call.count for call in calls if call.operation == "Deq" and not call.is_known)
     if len(lost) > excused:
         raise Violation(f"{name}: lost {lost}, unknown dequeues explain {excused}\n{shown(calls)}")
+
+
+def may_be_gone(value: Any, calls: Sequence[Call], limits: Limits) -> bool:
+    """Whether an item may be gone for its expiry: only where not all items together would find room as dead letters."""
+    items = [call.args[0] for call in calls if call.operation == "Enq"]
+    has_room = len(items) <= DEAD_MAX and sum(map(text_bytes, items)) <= limits.leases_bytes_max // 2
+    return is_timed(value) and not has_room
 
 
 def check_order(name: str, calls: Sequence[Call]) -> None:
@@ -158,13 +164,14 @@ class Item(Model):
     due, becoming a dead letter, and being taken back from those."""
 
     def __init__(
-        self, entry_id: str, value: Any, calls: Sequence[Call], *, may_wear: bool, memory_us: int
+        self, entry_id: str, value: Any, calls: Sequence[Call], limits: Limits, *, may_wear: bool
     ) -> None:
         self.id: Final = entry_id
         self.value: Final = value
         self._may_wear: Final = may_wear
         self._is_timed: Final = is_timed(value)
-        self._memory_us: Final = memory_us
+        self._may_be_gone: Final = may_be_gone(value, calls, limits)
+        self._memory_us: Final = int(limits.retry_window_s * 1e6)
         self._first_us: Final[dict[tuple[str, str], int]] = {}
         """When each ending of a lease was first asked for."""
         for call in calls:
@@ -201,7 +208,7 @@ class Item(Model):
             yield at.moved("dead")
         if self._may_be_requeued and at.where == "dead":
             yield at.moved("waiting")
-        if self._is_purged and at.where == "dead":
+        if (self._is_purged or self._may_be_gone) and at.where == "dead":
             yield at.moved("gone")
 
     def _after(self, at: Course, call: Call) -> list[Course]:

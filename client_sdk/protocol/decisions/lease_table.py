@@ -27,7 +27,7 @@ TOO_MANY_LEASES: Final = Failed(
     "too-many-leases",
     f"the queue has as many items delivered, or waiting to be, as it may ({LEASES_MAX}, and a bound on their payloads), or "
     "this caller holds as many as are left for others: acknowledge or release some, try again when some are due, or purge delayed ones, or dead letters, "
-    "among which expired ones then find room",
+    "among which those that were delivered too often then find room",
     definite=True,
 )
 TOO_MANY_DEAD: Final = Failed(
@@ -114,7 +114,7 @@ class Ledger:
         self, command: AcquireCommand, waiting: list[Seen], take: Callable[[Seen], None]
     ) -> tuple[Leased, ...] | Failed | None:
         """Deliver what the command asks for; None when there is nothing now. `take` is called for each head of `waiting` that
-        is kept here from now on. What comes before its time is kept until then, what comes too late is a dead letter."""
+        is taken from it. What comes before its time is kept until then, what comes too late is a dead letter or gone."""
         self._look_at(command.holder)
         given, is_withheld = self._acquire_again(command)
         while waiting and len(given) < command.items_max:
@@ -170,12 +170,12 @@ class Ledger:
         """Take in the entry at the front, if there is room: delivered, or until it is due. None where there is none."""
         times = Times.of(entry.id)
         record = Leased(entry, times.due_us, expires_us=times.expires_us)
-        if self._is_past(times.expires_us) and self._dead_room.kept((entry,)).is_enough:
+        if self._is_past(times.expires_us):
             self._make_dead(record, "expired")
             return record
         if not self._room.kept((entry,)).is_enough:
             return None
-        if self._is_past(times.expires_us) or times.due_us >= self._context.earliest_us:
+        if times.due_us >= self._context.earliest_us:
             self._put(record)
             return record
         return self._deliver(record, command) if self._may_hold(record) else None
@@ -193,7 +193,7 @@ class Ledger:
         tokens = dict.fromkeys(command.tokens)
         if command.how == "reject":
             rejected = [held[token].entry for token in tokens if token in held]
-            if rejected and not self._dead_room.kept(rejected).is_enough:
+            if rejected and not self._make_dead_room(rejected):
                 return TOO_MANY_DEAD
         until_us = self._context.latest_us + command.span_us
         lost: list[str] = []
@@ -226,17 +226,15 @@ class Ledger:
     def clear(self, command: ClearCommand) -> int | Failed:
         """Clear dead letters away; one that is requeued starts afresh, and expires no more. Those that find no room stay."""
         named = [dead for dead in self._dead if not command.ids or dead.entry.id in command.ids]
+        expired = [record for record in self._records.values() if self._is_expired(record)]
         cleared = 0
         for dead in named:
-            expired = self._in_exchange_for(dead.entry) if command.is_requeued else []
-            if expired is None:
+            if command.is_requeued and not self._make_room(dead.entry, expired):
                 continue
             cleared += 1
             self._dead.remove(dead)
             self._dead_room = self._dead_room.left((dead.entry,))
             self.is_changed = True
-            for record in expired:
-                self._make_dead(record, "expired")
             if command.is_requeued:
                 self._put(Leased(dead.entry, deliveries=dead.deliveries, excused=dead.deliveries))
         return cleared if cleared or not named else TOO_MANY_LEASES
@@ -250,22 +248,13 @@ class Ledger:
             self._drop(record)
         return len(found)
 
-    def _in_exchange_for(self, letter: Entry) -> list[Leased] | None:
-        """The expired items that are to take the room of this dead letter, so that it finds room among the leases; None if it
-        finds none. Else where both rooms are full, of letters and of items that none but a dead letter's room will take, no
-        requeue would ever end that (leased seeds 5000157 and 92000926)."""
-        room, dead_room = self._room.kept((letter,)), self._dead_room.left((letter,))
-        if room.is_enough:
-            return []
-        expired = [record for record in self._records.values() if self._is_expired(record)]
-        chosen: list[Leased] = []
-        for record in sorted(expired, key=lambda record: payload_bytes((record.entry,)), reverse=True):
-            if room.is_enough:
-                break
-            if dead_room.kept((record.entry,)).is_enough:
-                chosen.append(record)
-                room, dead_room = room.left((record.entry,)), dead_room.kept((record.entry,))
-        return chosen if room.is_enough else None
+    def _make_room(self, letter: Entry, expired: list[Leased]) -> bool:
+        """Make room among the leases for a dead letter: expired items, which nobody will be given, are gone. Whether there is."""
+        if not self._room.left([record.entry for record in expired]).kept((letter,)).is_enough:
+            return False
+        while not self._room.kept((letter,)).is_enough:
+            self._drop(expired.pop(0))
+        return True
 
     def _is_expired(self, record: Leased) -> bool:
         """Whether it is past its expiry, and nobody's lease of it runs."""
@@ -296,12 +285,29 @@ class Ledger:
         self.is_changed = True
 
     def _make_dead(self, record: Leased, reason: DeadReason) -> None:
-        """Make it a dead letter; while there is no room for one, it stays what it is, and is delivered to nobody."""
-        room = self._dead_room.kept((record.entry,))
-        if room.is_enough:
+        """Make it a dead letter. Where others leave no room, an item that is expired is gone, or those would come to stop the queue; any other
+        stays what it is, and is delivered to nobody."""
+        if self._make_dead_room((record.entry,)):
             self._drop(record)
             self._dead.append(Dead(record.entry, reason, record.deliveries))
-            self._dead_room = room
+            self._dead_room = self._dead_room.kept((record.entry,))
+        elif reason == "expired":
+            self._drop(record)
+
+    def _make_dead_room(self, entries: Collection[Entry]) -> bool:
+        """Make room for these dead letters: the oldest that are there because they expired give way. Whether there is; else all stay."""
+        gone: list[Dead] = []
+        room = self._dead_room.kept(entries)
+        expired = (dead for dead in self._dead if dead.reason == "expired")
+        while not room.is_enough:
+            if (oldest := next(expired, None)) is None:
+                return False
+            gone.append(oldest)
+            room = room.left((oldest.entry,))
+        for dead in gone:
+            self._dead.remove(dead)
+        self._dead_room = self._dead_room.left([dead.entry for dead in gone])
+        return True
 
 
 class _Room(Struct, frozen=True):
