@@ -550,6 +550,7 @@ PLANTS: Final = (
     in_leased("lease-settled-by-item", leases.settle_by_item, 25, "right course", "accepted once"),
     in_leased("lease-ends-with-its-deadline", leases.end_with_the_deadline, 25, "right course"),
     in_leased("accepted-is-kept", leases.keep_what_is_accepted, 5, "answers", "right course"),
+    in_leased("expired-are-gone", leases.drop_what_expired, 25, "lost", "right course"),
     in_leased("endings-forgotten", leases.forget_how_leases_ended, 100, "right course"),
     in_leased("released-is-held", leases.leave_released_ones_held, 100, "right course"),
     in_leased("handed-out-at-once", leases.hand_out_at_once, 15, "not too early"),

@@ -4,7 +4,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from quorate.adts.log import Leased, Seen, Summary
+from quorate.adts.log import DeadReason, Leased, Seen, Summary
 from quorate.api_specs.commands import AcquireCommand, SettleCommand
 from quorate.client_sdk.protocol.decisions import payloads, proposer
 from quorate.client_sdk.protocol.decisions.lease_table import Context, Ledger
@@ -48,6 +48,19 @@ def keep_what_is_accepted() -> Planting:
             right(self, record, command, until_us)
 
     return patched(Ledger, _end=end)
+
+
+def drop_what_expired() -> Planting:
+    """An expired item is gone, though there is room for its dead letter."""
+    right = Ledger._make_dead
+
+    def make_dead(self: Ledger, record: Leased, reason: DeadReason) -> None:
+        if reason == "expired":
+            self._drop(record)
+        else:
+            right(self, record, reason)
+
+    return patched(Ledger, _make_dead=make_dead)
 
 
 def forget_how_leases_ended() -> Planting:
