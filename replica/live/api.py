@@ -111,8 +111,12 @@ def _check_text(*texts: str) -> None:
 
 
 async def _overview(member: Member, scan: ClusterScan, question: Scan) -> BaseModel:
-    seen, catch_ups = await asyncio.gather(scan.look(question), scan.catch_ups())
-    return overview_of(member.document, member.id, member.wall_us(), seen, COUNTED_MAX, catch_ups)
+    seen, told = await asyncio.gather(scan.look(question), scan.told())
+    absent = await scan.absent(seen)
+    document = member.document
+    # Members may have changed since they were asked.
+    seen = {id: each for id, each in seen.items() if id in document.votes}
+    return overview_of(document, member.id, member.wall_us(), seen, COUNTED_MAX, told, absent)
 
 
 async def _trace(member: Member, entries: int, scan: ClusterScan, question: Scan) -> BaseModel:

@@ -6,24 +6,31 @@ Must not know what is made of the answers. It reads alone: a scan promises nothi
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Hashable
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, Literal, TypeVar
 
 import msgspec
 from msgspec import Struct
 
-from ...api_specs.messages import Batch, BatchReply, Collected, Refused, Scan, Scanned
+from ... import __version__
+from ...adts.types.catalogue import adt_of, may_delete
+from ...api_specs.messages import Batch, BatchReply, Collected, Refused, Row, Scan, Scanned
 from ...client_sdk.protocol.core.turns import Shares
 from ...client_sdk.protocol.core.values import Unanswered
 from ...client_sdk.transport.http_answer import HttpAnswer, HttpClient, message
 from ...client_sdk.transport.http_transport import quick_client
 from ...client_sdk.transport.ports import Transport
 from ...client_sdk.transport.tls import SYSTEM_TRUST, ClientTls
+from ...timestamps.timestamp import ZERO, Timestamp
+from ..protocol.log import ObjectState
+from ..protocol.pages import payloads_bytes
 from ..service.embedded import EmbeddedTransport, to_others
-from ..service.member import Member
+from ..service.member import Member, StoreLost
 from ..service.status import CatchUp, catch_up_of
+from ..store.database import StorageFailed
 from ..store.group_commit import Overloaded
+from ..store.store import Store
 
 ANSWER_S_MAX: Final = 1.0
 HEALTH_S_MAX: Final = 0.5
@@ -32,6 +39,8 @@ KEPT_S: Final = 0.5
 """How long an answer serves others who ask the same: a hundred viewers cost the replicas what one does."""
 KEPT_MAX: Final = 16
 """Different questions under way, and answers kept, together: one answer may have a few megabytes of each replica."""
+READ_MAX: Final = 1024 * 1024
+"""Bytes of values that are read to see which keys are absent; one more value may come on top."""
 _HEALTH_PATH: Final = "/v1/health/ready"
 _HEALTH_BYTES_MAX: Final = 64 * 1024
 _STATUS_PATH: Final = "/v1/status"
@@ -56,13 +65,22 @@ class Seen(Struct, frozen=True):
     more: bool = False
 
 
-class _Status(Struct, frozen=True):
-    """What is read of a replica's status; the rest is left alone."""
+NOT_SEEN: Final = Seen("down", "it is no member any more")
+
+
+class Told(Struct, frozen=True):
+    """What a replica says of itself in its status; the rest of that is left alone.
+
+    `epoch` is the number of the configuration that it is in. `switch_waits` says why it does not switch a standing rule that is due.
+    """
 
     catch_up: dict[str, CatchUp] = {}
+    epoch: int = 0
+    release: str = ""
+    switch_waits: str = ""
 
 
-_DECODE_STATUS: Final = msgspec.json.Decoder(_Status).decode
+_DECODE_TOLD: Final = msgspec.json.Decoder(Told).decode
 
 
 class ClusterScan:
@@ -82,9 +100,22 @@ class ClusterScan:
         """What each replica answers to `scan`, in the order of the cluster file."""
         return await self._ask_all(lambda id, url: self._ask(id, url, scan))
 
-    async def catch_ups(self) -> dict[str, dict[str, CatchUp] | None]:
-        """How far each replica is behind each other one, as it says itself; None of those that do not tell."""
-        return await self._ask_all(self._catch_up)
+    async def told(self) -> dict[str, Told | None]:
+        """What each replica says of itself; None of those that do not tell."""
+        return await self._ask_all(self._told)
+
+    async def absent(self, seen: Mapping[str, Seen]) -> dict[str, Timestamp]:
+        """The keys of dictionaries among what this replica answered that are absent as far as it knows, and since when: a scan without
+        payloads does not tell. Empty where the store does not answer."""
+        own = seen.get(self._member.id, NOT_SEEN)
+        keys = [name for name, _ in own.objects if may_delete(adt_of(name))]
+        if not keys:
+            return {}
+        try:
+            async with asyncio.timeout(ANSWER_S_MAX):
+                return await self._member.run(partial(_absent, keys), weight=len(keys), is_long=True)
+        except (TimeoutError, StoreLost, StorageFailed, Overloaded):
+            return {}
 
     async def once(
         self, question: Hashable, ask: Callable[[], Awaitable[_Answer]], caller: Hashable = None
@@ -140,13 +171,14 @@ class ClusterScan:
         left = self._member.document.votes
         return {id: answer for id, answer in zip(urls, answers, strict=True) if id in left}
 
-    async def _catch_up(self, id: str, url: str) -> dict[str, CatchUp] | None:
+    async def _told(self, id: str, url: str) -> Told | None:
         if id == self._member.id:
-            return catch_up_of(self._member)
+            own = self._member
+            return Told(catch_up_of(own), own.document.number, __version__, own.switches.waits)
         url += _STATUS_PATH
         answer = await self._status.request(id, url, timeout_s=ANSWER_S_MAX, bytes_max=_STATUS_BYTES_MAX)
-        told = message(id, answer, _DECODE_STATUS) if isinstance(answer, HttpAnswer) else answer
-        return told.catch_up if isinstance(told, _Status) else None
+        told = message(id, answer, _DECODE_TOLD) if isinstance(answer, HttpAnswer) else answer
+        return told if isinstance(told, Told) else None
 
     async def _ask(self, id: str, url: str, scan: Scan) -> Seen:
         batch = Batch(self._member.document.hash, (scan,))
@@ -178,3 +210,24 @@ class ClusterScan:
         url += _HEALTH_PATH
         health = await self._health.request(id, url, timeout_s=HEALTH_S_MAX, bytes_max=_HEALTH_BYTES_MAX)
         return "not-voting" if isinstance(health, HttpAnswer) else "down"
+
+
+def _absent(keys: Iterable[str], store: Store) -> dict[str, Timestamp]:
+    """The keys that are absent by their newest entry, or, where they have none, by the decision accepted last, with its timestamp; ZERO of one that never
+    had a value. Values are read up to READ_MAX bytes together; of the keys behind nothing is told."""
+    found: dict[str, Timestamp] = {}
+    read = 0
+    for key in keys:
+        if read > READ_MAX or (state := store.state(key)) is None:
+            continue
+        rows = store.newest(key, state.horizon, 1)
+        read += payloads_bytes(rows)
+        if (at := _absent_since(state, rows)) is not None:
+            found[key] = at
+    return found
+
+
+def _absent_since(state: ObjectState, rows: Sequence[Row]) -> Timestamp | None:
+    if rows:
+        return rows[-1].entry.t if rows[-1].entry.value is None else None
+    return ZERO if state.horizon == ZERO else state.ended()

@@ -21,6 +21,9 @@ class CatchUpSeen(BaseModel):
     entries: int = Field(description="Entries that it brought from there since it started")
 
 
+Role = Literal["voter", "learner", "joining", "leaving"]
+
+
 class ReplicaSeen(BaseModel):
     """A replica, as the one that answers sees it."""
 
@@ -41,6 +44,16 @@ class ReplicaSeen(BaseModel):
     )
     catch_up: dict[str, CatchUpSeen] | None = Field(
         description="By other replica, how far it is behind; null where it does not tell"
+    )
+    role: Role = Field(
+        description="`learner`: a member without a vote; `joining`, `leaving`: while the cluster changes"
+    )
+    configuration: int | None = Field(
+        description="The number of the configuration that it is in, as it says itself"
+    )
+    release: str | None = Field(description="Its release, as it says itself", examples=["0.1.0"])
+    switch_waits: str = Field(
+        description="Why it does not switch a standing rule that is due; empty when nothing waits"
     )
 
 
@@ -64,7 +77,33 @@ class ObjectSeen(BaseModel):
     held: int = Field(description="Of a queue: items that are delivered under leases")
     waiting: int = Field(description="Of a queue: items that wait to be delivered, and left the log already")
     dead: int = Field(description="Of a queue: dead letters")
+    is_absent: bool = Field(
+        description="Of a dictionary's key: whether it has no value, as one that was deleted and is not forgotten yet. False where the asked replica does not know the newest value"
+    )
     replicas: dict[str, LogSeen] = Field(description="By replica id, of those that know the object")
+
+
+class FallbackSeen(BaseModel):
+    """The second choice of a standing rule."""
+
+    objects: str = Field(description="The rule's pattern", examples=["queue/orders*"])
+    condition: str = Field(description="When it is to be in force, in words")
+    is_in_force: bool
+
+
+class ConfigurationSeen(BaseModel):
+    """The configuration of the cluster, as the replica that answers goes by it."""
+
+    number: int = Field(description="Counted from 0, that of the cluster file", examples=[2])
+    before: list[str] | None = Field(
+        description="While the cluster changes: the members of the configuration before; null when nothing changes"
+    )
+    members: list[str] = Field(description="The members of this configuration", examples=[["r1", "r2", "r3"]])
+    removed: list[str] = Field(description="Former members; none of them comes back")
+    declared_dead: list[str] = Field(
+        description="While the cluster changes: members of before that an operator declared dead"
+    )
+    fallbacks: list[FallbackSeen]
 
 
 class Overview(BaseModel):
@@ -88,8 +127,20 @@ class Overview(BaseModel):
                     "incarnation": "ebf6a7e116289fdb",
                     "missing": 0,
                     "catch_up": {"r2": {"lag": 0, "entries": 250}},
+                    "role": "voter",
+                    "configuration": 2,
+                    "release": "0.1.0",
+                    "switch_waits": "",
                 }
             ],
+            "configuration": {
+                "number": 2,
+                "before": None,
+                "members": ["r1", "r2", "r3"],
+                "removed": ["r4"],
+                "declared_dead": [],
+                "fallbacks": [],
+            },
             "objects": [
                 {
                     "object": "queue/jobs",
@@ -100,6 +151,7 @@ class Overview(BaseModel):
                     "held": 0,
                     "waiting": 0,
                     "dead": 0,
+                    "is_absent": False,
                     "replicas": {"r1": {"horizon": _ZERO, "fence": _ZERO, "entries": 1, "missing": 0}},
                 }
             ],
@@ -112,6 +164,7 @@ class Overview(BaseModel):
     served_by: str = Field(description="The replica that answers", examples=["r1"])
     now_us: int = Field(description="Its physical clock, microseconds since 1970")
     replicas: list[ReplicaSeen]
+    configuration: ConfigurationSeen
     objects: list[ObjectSeen]
     next: str | None = Field(description="What `after` must be for the next page; null when there is none")
 

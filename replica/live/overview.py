@@ -22,7 +22,7 @@ from ...quorums.choices.system_choice import SystemChoice
 from ...timestamps.timestamp import ZERO, Timestamp
 from ..service.status import CatchUp
 from . import models
-from .cluster_scan import Seen
+from .cluster_scan import Seen, Told
 
 EVENT_CHARS_MAX: Final = 200
 """Of an event in a trace: values may have a megabyte, and nobody reads it in a table."""
@@ -35,17 +35,24 @@ def overview_of(
     now_us: int,
     seen: Mapping[str, Seen],
     newest: int,
-    catch_ups: Mapping[str, Mapping[str, CatchUp] | None],
+    told: Mapping[str, Told | None],
+    absent: Mapping[str, Timestamp],
 ) -> models.Overview:
-    """The cluster at a glance, from the answers to a scan for the `newest` entries of each object, and what each replica says of
-    how far it is behind the others."""
+    """The cluster at a glance, from the answers to a scan for the `newest` entries of each object, what each replica says of
+    itself, and since when keys are absent as far as the asked replica knows."""
     known = {id: dict(each.objects) for id, each in seen.items()}
     # Behind the last name that a cut-off answer gave, its replica may know objects that it did not name.
     ends = [max(known[id]) for id, each in seen.items() if each.more and known[id]]
     end = min(ends, default=None)
     names = sorted({name for objects in known.values() for name in objects if end is None or name <= end})
     objects = [
-        _object(name, {id: held[name] for id, held in known.items() if name in held}, seen, newest)
+        _object(
+            name,
+            {id: held[name] for id, held in known.items() if name in held},
+            seen,
+            newest,
+            absent.get(name),
+        )
         for name in names
     ]
     return models.Overview(
@@ -53,9 +60,27 @@ def overview_of(
         hash=document.hash,
         served_by=served_by,
         now_us=now_us,
-        replicas=[_replica(document, id, each, objects, catch_ups.get(id)) for id, each in seen.items()],
+        replicas=[_replica(document, id, each, objects, told.get(id)) for id, each in seen.items()],
+        configuration=_configuration(document),
         objects=objects,
         next=end,
+    )
+
+
+def _configuration(document: ClusterDocument) -> models.ConfigurationSeen:
+    return models.ConfigurationSeen(
+        number=document.number,
+        before=None if document.former is None else list(document.former.own_votes),
+        members=list(document.own_votes),
+        removed=list(document.former_members),
+        declared_dead=list(document.declared_dead),
+        fallbacks=[
+            models.FallbackSeen(
+                objects=rule.objects, condition=rule.standing.condition, is_in_force=rule.has_fallen_back
+            )
+            for rule in document.standing_rules
+            if rule.standing is not None
+        ],
     )
 
 
@@ -64,7 +89,7 @@ def _replica(
     id: str,
     seen: Seen,
     objects: Iterable[models.ObjectSeen],
-    catch_up: Mapping[str, CatchUp] | None,
+    told: Told | None,
 ) -> models.ReplicaSeen:
     is_ready = seen.state == "ready"
     missing = sum(each.replicas[id].missing for each in objects if id in each.replicas)
@@ -78,8 +103,20 @@ def _replica(
         clock_offset_ms=round(seen.clock_offset_us / 1000, 1) if is_ready else None,
         incarnation=seen.incarnation or None,
         missing=missing if is_ready else None,
-        catch_up=None if catch_up is None else {name: _catch_up(each) for name, each in catch_up.items()},
+        catch_up=None if told is None else {name: _catch_up(each) for name, each in told.catch_up.items()},
+        role=_role(document, id),
+        configuration=None if told is None else told.epoch,
+        release=None if told is None else told.release,
+        switch_waits="" if told is None else told.switch_waits,
     )
+
+
+def _role(document: ClusterDocument, id: str) -> models.Role:
+    if document.former is not None and id not in document.own_votes:
+        return "leaving"
+    if document.former is not None and id not in document.former.own_votes:
+        return "joining"
+    return "voter" if document.votes[id] else "learner"
 
 
 def _catch_up(told: CatchUp) -> models.CatchUpSeen:
@@ -87,7 +124,11 @@ def _catch_up(told: CatchUp) -> models.CatchUpSeen:
 
 
 def _object(
-    name: str, held: Mapping[str, Collected], seen: Mapping[str, Seen], newest: int
+    name: str,
+    held: Mapping[str, Collected],
+    seen: Mapping[str, Seen],
+    newest: int,
+    absent_since: Timestamp | None,
 ) -> models.ObjectSeen:
     horizon = max(each.status.horizon for each in held.values())
     fence = max(each.status.fence for each in held.values())
@@ -103,6 +144,8 @@ def _object(
         for id, each in seen.items()
         if each.state == "ready"
     }
+    # Somebody else may hold a newer value than the asked replica knows.
+    is_absent = absent_since == max((horizon, *(t for each in times.values() for t in each)))
     # The decision of the highest ballot that anybody accepted: it may not stand yet, but an older one stands no more.
     latest = max(held.values(), key=lambda each: each.status.accepted).leases
     return models.ObjectSeen(
@@ -112,6 +155,7 @@ def _object(
         entries=len(above),
         is_cut=bool(cut),
         replicas=logs,
+        is_absent=is_absent,
         **asdict(latest),
     )
 

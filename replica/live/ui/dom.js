@@ -33,6 +33,19 @@ function filled(node, attributes, children) {
   return node;
 }
 
+const PIECE = 16; // A piece without a sign at which names are parted is broken, too, where it is longer.
+
+/** A name as nodes that a browser breaks behind its signs, and not inside its words. */
+export function breakable(name) {
+  const pieces = spelled(name).match(new RegExp(`[^/.:~@=+_-]{1,${PIECE}}[/.:~@=+_-]*|[/.:~@=+_-]{1,${PIECE}}`, "g")) ?? [];
+  return pieces.flatMap((piece, place) => (place > 0 ? [element("wbr"), piece] : [piece]));
+}
+
+/** A number of things in words. */
+export function counted(number, one, many = `${one}s`) {
+  return `${number} ${number === 1 ? one : many}`;
+}
+
 /** Words for those who listen. */
 export function spoken(text) {
   return element("span", { class: "spoken" }, text);
@@ -46,15 +59,16 @@ export function say(node, text) {
 
 /**
  * Make the children of `parent` one for each item, in order. A child is made once for each key and filled at every call, so
- * that what has the focus keeps it.
+ * that what has the focus keeps it. Children that were not made here, and have no key, stay in front.
  */
 export function keyed(parent, items, keyOf, make, fill) {
   const keys = new Set(items.map(keyOf));
-  for (const child of [...parent.children]) {
+  const made = [...parent.children].filter((child) => child.dataset.key !== undefined);
+  for (const child of made) {
     if (!keys.has(child.dataset.key)) child.remove();
   }
-  const known = new Map([...parent.children].map((child) => [child.dataset.key, child]));
-  let place = parent.firstElementChild;
+  const known = new Map(made.map((child) => [child.dataset.key, child]));
+  let place = made.find((child) => child.isConnected) ?? null;
   for (const item of items) {
     const key = keyOf(item);
     const child = known.get(key) ?? make(item);

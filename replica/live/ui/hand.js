@@ -155,7 +155,7 @@ export async function operate(operation, object) {
 }
 
 /** Do some work, unless work of this part of the page is under way: a button was pressed twice. */
-async function alone(part, work) {
+export async function alone(part, work) {
   if (part.ariaBusy === "true") return;
   part.ariaBusy = "true";
   try {
@@ -173,7 +173,8 @@ function complain(trouble) {
   else help.replaceChildren("A text stands in quotes: ", element("code", {}, '"wash"'), ". Numbers, lists and objects as they are.");
 }
 
-function noteFailure(failure, operation, object) {
+/** Say that an operation gave no answer, and whether it happened. */
+export function noteFailure(failure, operation, object) {
   const what = `${object}: ${operation.name}. ${failure.title}. ${failure.detail}`;
   if (!operation.changes) note("refused", "✕ No answer", `${what} Nothing was changed by asking.`);
   else if (failure.definite) note("refused", "✕ Did not happen", `${what} It certainly did not happen; you may try again.`);
@@ -183,7 +184,8 @@ function noteFailure(failure, operation, object) {
   }
 }
 
-function note(kind, sign, words, value) {
+/** Say what happened. */
+export function note(kind, sign, words, value) {
   const shown = value === undefined ? [] : [" ", element("code", {}, value.length > SHOWN_MAX ? `${value.slice(0, SHOWN_MAX)}…` : value)];
   const list = byId("outcomes");
   list.prepend(element("li", { class: kind }, element("strong", {}, sign), " ", element("time", {}, timeNow()), " ", words, ...shown));

@@ -1,31 +1,41 @@
 // The page as a whole: which object is looked at, when the replica is asked, and what is said when it does not answer.
 
 import { changeToken, Failure, read, tokensFrom } from "./ask.js";
-import { drawOverview, sayNoObjects } from "./cluster.js";
+import { drawReplicas } from "./cluster.js";
 import { byId, element, say } from "./dom.js";
 import { Follower } from "./follow.js";
 import { offer, offerEndings, operate } from "./hand.js";
+import { countLetters, lettersOf, listenToLetters, listLetters } from "./letters.js";
+import { drawMembers } from "./members.js";
+import { drawObjects, listenToDeleted, sayNoObjects } from "./objects.js";
 import { drawChoices, unfold } from "./quorums.js";
+import { hinted } from "./scroll.js";
 import { timeNow } from "./times.js";
 import { drawTrace, showWhole } from "./trace.js";
 
 const TYPE = /^[a-z][a-z0-9_-]{0,31}$/; // Types of one's own have such names, too.
 const ASKED_SHOWN_MAX = 80;
+const OBJECTS = 50; // On a page of the list: groups are made of what is on one.
 
 const state = { object: "queue/jobs", prefix: "", after: "", next: null, readyBefore: null, answered: "" };
 
 const follower = new Follower(async (signal) => {
   const object = state.object;
   const entries = byId("trace-entries").value;
-  const page = new URLSearchParams({ prefix: state.prefix, after: state.after });
+  const page = new URLSearchParams({ prefix: state.prefix, after: state.after, limit: OBJECTS });
   const wanted = new URLSearchParams({ object, entries });
   try {
     const [overview, trace] = await Promise.all([read(`/v1/overview?${page}`, signal), read(`/v1/trace?${wanted}`, signal)]);
     if (signal.aborted) return true;
-    drawOverview(overview, choose, state.object);
+    drawReplicas(overview);
+    drawMembers(overview);
+    drawObjects(overview, state.object, { choose, list });
     sayNoObjects(state.prefix);
     drawPages(overview);
-    if (object === state.object) drawTrace(trace);
+    if (object === state.object) {
+      drawTrace(trace);
+      countLetters(trace, overview.served_by);
+    }
     await drawQuorums(overview, signal);
     state.answered = timeNow();
     warn("");
@@ -77,6 +87,14 @@ function choose(object) {
   return look();
 }
 
+/** Look at a queue, and list its dead letters. */
+function list(object) {
+  choose(object);
+  byId("letters").scrollIntoView();
+  byId("list-letters").focus({ preventScroll: true });
+  listLetters(object);
+}
+
 /** Let the reader choose a type of one's own that was met. */
 function knowType(type) {
   const known = [...byId("object-type").options].map((each) => each.value);
@@ -94,6 +112,7 @@ function look() {
   byId("no-name").hidden = true;
   state.object = [type, name, ...(type === "dictionary" ? [key] : [])].join("/");
   say(byId("trace-object"), state.object);
+  lettersOf(state.object);
   history.replaceState(null, "", `${location.pathname}?${new URLSearchParams({ object: state.object })}${location.hash}`);
   unfold(type);
   follower.now();
@@ -165,6 +184,9 @@ function begin() {
   tokensFrom(tokenFromReader);
   listenToForms();
   offerEndings(() => follower.now());
+  listenToLetters(() => follower.now());
+  listenToDeleted();
+  document.querySelectorAll(".scroll").forEach(hinted);
   const asked = new URLSearchParams(location.search).get("object");
   if (asked !== null && isLikely(asked) && choose(asked)) return;
   choose(state.object);

@@ -1,6 +1,7 @@
 // The quorum choices in force: a table of each, and its constraint graph, drawn from the same facts.
 
 import { byId, drawn, element } from "./dom.js";
+import { hinted } from "./scroll.js";
 
 const TOP = 28;
 const WIDE = 560;
@@ -37,9 +38,10 @@ function drawChoice(choice, total) {
   const state = missing.length === 0
     ? element("span", { class: "state ready" }, "✓ all available")
     : element("span", { class: "state down" }, `✕ no quorum now${missing.length < choice.classes.length ? `: ${missing.join(", ")}` : ""}`);
-  return element("details", {}, element("summary", {}, element("strong", {}, name), " ", state),
-    note(choice), figureOf(choice, total), element("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": `Quorums: ${name}` },
-      table(choice, total, name)));
+  const box = element("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": `Quorums: ${name}` }, table(choice, total, name));
+  const details = element("details", {}, element("summary", {}, element("strong", {}, name), " ", state), note(choice), figureOf(choice, total), box);
+  hinted(box);
+  return details;
 }
 
 function note(choice) {

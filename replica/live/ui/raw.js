@@ -12,8 +12,17 @@ export function itemsIn(answer) {
 
 /** The leases in an answer of the form `{"leases":[{"item":…,"id":…}]}`: each with `value` as text, and what goes along. */
 export function leasesIn(answer) {
-  return parted(answer.slice('{"leases":['.length, -"]}".length)).map((lease) => {
-    const [item, ...rest] = parted(lease.slice(1, -1));
+  return recordsIn("leases", answer);
+}
+
+/** The dead letters in an answer of the form `{"letters":[{"item":…,"id":…}]}`, in the same way. */
+export function lettersIn(answer) {
+  return recordsIn("letters", answer);
+}
+
+function recordsIn(name, answer) {
+  return parted(answer.slice(`{"${name}":[`.length, -"]}".length)).map((record) => {
+    const [item, ...rest] = parted(record.slice(1, -1));
     return { ...JSON.parse(`{${rest.join(",")}}`), value: item.slice('"item":'.length) };
   });
 }

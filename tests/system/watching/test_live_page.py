@@ -80,8 +80,8 @@ def test_a_person_enqueues_sees_a_replica_killed_and_dequeues(tab: Tab, clusters
     tab.wait_for(f"{lag}.startsWith('r3: misses 1')")
     assert '"dry"' in act(tab, "Dequeue")
     assert "The queue is empty" in act(tab, "Dequeue")
-    rows = "[...document.querySelectorAll('#replica-rows tr, #object-rows tr')].map(each => each.firstChild.innerText)"
-    assert [each.partition(" ")[0] for each in tab.evaluate(rows)] == ["r1", "r2", "r3", "queue/jobs"]
+    rows = "[...document.querySelectorAll('#replica-rows tr, #object-rows tr.object')].map(each => each.firstChild.textContent)"
+    assert tab.evaluate(rows) == ["r1", "r2", "r3", "queue/jobs"]
     assert_quiet(tab, url)
 
 

@@ -174,6 +174,6 @@ def test_an_object_of_ones_own_type_is_shown_and_one_of_no_type_is_told(tab: Tab
     assert tab.evaluate("document.querySelector('#object-type').value") == "own"
     assert tab.evaluate("document.querySelector('#value-form').hidden")
     assert "quorate call TYPE/NAME OPERATION" in tab.evaluate("document.querySelector('#own-type').innerText")
-    assert "own/x" in tab.evaluate("document.querySelector('#objects').innerText")
+    assert "own/x" in tab.evaluate("document.querySelector('#object-rows').textContent")
     tab.show(f"{cluster.urls['r1']}/ui?object=tree/x")
     tab.wait_for(f"{NOTICE}.includes(\"the cluster has no data type 'tree'\")")

@@ -112,6 +112,45 @@ async def test_overview_and_trace_follow_what_happens(client: httpx.AsyncClient)
     assert choices.ready == ["r1"]
 
 
+async def absent_keys(client: httpx.AsyncClient) -> list[str]:
+    objects = (await client.get("/v1/overview")).json()["objects"]
+    return [each["object"].rpartition("/")[2] for each in objects if each["is_absent"]]
+
+
+async def test_keys_without_a_value_are_told_apart_whether_it_was_written_or_decided(
+    client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster_scan, "KEPT_S", 0.0)
+    keys = "/v1/dictionaries/d/entries"
+    for key in ("blind", "there", "decided", "again"):
+        await client.put(f"{keys}/{key}", json={"value": "x"})
+    await client.delete(f"{keys}/blind")
+    gone = await client.post(f"{keys}/decided/compare-and-delete", json={"old": "x"})
+    assert gone.json() == {"deleted": True}
+    await client.delete(f"{keys}/again")
+    never = await client.post(f"{keys}/never/compare-and-set", json={"old": "x", "new": "y"})
+    assert never.json() == {"swapped": False}
+    assert {"again", "blind", "decided"} <= set(await absent_keys(client))
+    await client.put(f"{keys}/again", json={"value": "y"})
+    found = await absent_keys(client)
+    assert {"blind", "decided"} <= set(found)
+    assert not {"again", "there"} & set(found)
+
+
+async def test_values_are_read_up_to_a_bound_to_find_keys_without_one(
+    client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster_scan, "KEPT_S", 0.0)
+    monkeypatch.setattr(cluster_scan, "READ_MAX", 10)
+    for key, value in (("a", None), ("b", "x" * 20), ("c", None)):
+        await client.put(f"/v1/dictionaries/d/entries/{key}", json={"value": "y"})
+        if value is None:
+            await client.delete(f"/v1/dictionaries/d/entries/{key}")
+        else:
+            await client.put(f"/v1/dictionaries/d/entries/{key}", json={"value": value})
+    assert await absent_keys(client) == ["a"], "what lies behind the bound is not known, and counts as there"
+
+
 async def test_a_trace_is_of_that_object_and_no_other(client: httpx.AsyncClient) -> None:
     await client.post("/v1/queues/jobs2/items", json={"item": 1})
     for name in ("queue/jobs", "queue/jobs2"):

@@ -5,12 +5,12 @@ from msgspec.structs import replace
 
 from quorate.adts.log import Dead, Entry, LeaseCounts, Leased, Summary, Value
 from quorate.api_specs.classes_held import classes_held
-from quorate.api_specs.cluster import ChoiceRule, ClusterDocument, ReplicaInfo, checked
+from quorate.api_specs.cluster import ChoiceRule, ClusterDocument, Fallback, ReplicaInfo, checked
 from quorate.api_specs.limits import Limits
 from quorate.api_specs.messages import Collected, Row, Status
 from quorate.client_sdk.protocol.configurations import joint, settled
-from quorate.replica.live.cluster_scan import Seen
-from quorate.replica.live.models import CatchUpSeen
+from quorate.replica.live.cluster_scan import Seen, Told
+from quorate.replica.live.models import CatchUpSeen, FallbackSeen
 from quorate.replica.live.overview import EVENT_CHARS_MAX, choices_of, overview_of, trace_of
 from quorate.replica.service.status import CatchUp
 from quorate.timestamps.ballot import make_ballot
@@ -46,7 +46,7 @@ def test_a_replica_misses_what_others_hold_above_the_highest_horizon() -> None:
     answers = seen(
         {QUEUE: log(2, 3, 4, horizon=1, fence=2)}, {QUEUE: log(1, 2, fence=1)}, {QUEUE: log(3, 4, horizon=2)}
     )
-    told = overview_of(DOCUMENT, "r1", 5, answers, newest=100, catch_ups={})
+    told = overview_of(DOCUMENT, "r1", 5, answers, newest=100, told={}, absent={})
     (found,) = told.objects
     assert (found.horizon, found.fence, found.entries, found.is_cut) == (T[2], T[2], 2, False)
     assert {id: each.missing for id, each in found.replicas.items()} == {"r1": 0, "r2": 2, "r3": 0}
@@ -57,13 +57,13 @@ def test_a_replica_misses_what_others_hold_above_the_highest_horizon() -> None:
 def test_of_a_register_only_the_newest_value_is_missed() -> None:
     """Those before it are history, which one replica has deleted and another has not."""
     answers = seen({REGISTER: log(3)}, {REGISTER: log(1, 2, 3)}, {REGISTER: log(1)})
-    (found,) = overview_of(DOCUMENT, "r1", 5, answers, newest=100, catch_ups={}).objects
+    (found,) = overview_of(DOCUMENT, "r1", 5, answers, newest=100, told={}, absent={}).objects
     assert {id: each.missing for id, each in found.replicas.items()} == {"r1": 0, "r2": 0, "r3": 1}
 
 
 def test_catch_up_is_each_replicas_own_word() -> None:
-    told_by = {"r1": {"r2": CatchUp(None, None, 0), "r3": CatchUp(7, 2.5, 250)}, "r2": None}
-    told = overview_of(DOCUMENT, "r1", 5, seen({}, {}, {}), newest=100, catch_ups=told_by)
+    told_by = {"r1": Told({"r2": CatchUp(None, None, 0), "r3": CatchUp(7, 2.5, 250)}), "r2": None}
+    told = overview_of(DOCUMENT, "r1", 5, seen({}, {}, {}), newest=100, told=told_by, absent={})
     assert [each.catch_up for each in told.replicas] == [
         {"r2": CatchUpSeen(lag=None, entries=0), "r3": CatchUpSeen(lag=7, entries=250)},
         None,
@@ -71,9 +71,73 @@ def test_catch_up_is_each_replicas_own_word() -> None:
     ]
 
 
+KEY = "dictionary/users/ann"
+
+
+@pytest.mark.parametrize(
+    ("held", "since", "expected"),
+    [
+        ({KEY: log(2)}, 2, True),
+        ({KEY: log(2)}, None, False),
+        ({KEY: log(2, 3)}, 2, False),  # Another replica has written it anew.
+        ({KEY: log(horizon=4)}, 4, True),
+        ({KEY: log(2, horizon=4)}, 2, False),  # Somebody decided on a value meanwhile.
+        ({KEY: log()}, 0, True),
+    ],
+)
+def test_a_key_is_absent_where_nobody_knows_of_anything_newer_than_its_deletion(
+    held: dict[str, Collected], since: int | None, expected: bool
+) -> None:
+    absent = {} if since is None else {KEY: T[since]}
+    answers = seen({KEY: log()}, held, DOWN)
+    (found,) = overview_of(DOCUMENT, "r1", 5, answers, newest=100, told={}, absent=absent).objects
+    assert found.is_absent is expected
+
+
+def test_members_have_roles_and_tell_their_configuration() -> None:
+    """While r1 leaves and r4, which has no vote, comes in its place."""
+    learner = ReplicaInfo("r4", "http://127.0.0.1:7004", votes=0)
+    after = ClusterDocument("test", (*REPLICAS[1:], learner))
+    before = checked(ClusterDocument("test", REPLICAS))
+    changing = joint(before, checked(after))
+    answers = {id: Seen("ready") for id in changing.votes}
+    told_by = {"r2": Told(epoch=1, release="0.1.0"), "r3": Told(switch_waits="r2 is down, too")}
+    told = overview_of(changing, "r2", 5, answers, newest=100, told=told_by, absent={})
+    roles = {each.id: each.role for each in told.replicas}
+    assert roles == {"r1": "leaving", "r2": "voter", "r3": "voter", "r4": "joining"}
+    assert {each.id: each.configuration for each in told.replicas} == {
+        "r1": None,
+        "r2": 1,
+        "r3": 0,
+        "r4": None,
+    }
+    assert [each.release for each in told.replicas if each.id == "r2"] == ["0.1.0"]
+    assert [each.switch_waits for each in told.replicas if each.id in ("r1", "r3")] == ["", "r2 is down, too"]
+    assert told.configuration.number == 1
+    assert told.configuration.before == ["r1", "r2", "r3"]
+    assert told.configuration.members == ["r2", "r3", "r4"]
+    del answers["r1"]
+    done = overview_of(settled(changing), "r2", 5, answers, newest=100, told={}, absent={})
+    assert (done.configuration.before, done.configuration.removed) == (None, ["r1"])
+    assert {each.id: each.role for each in done.replicas if each.id == "r4"} == {"r4": "learner"}
+
+
+def test_fallbacks_of_standing_rules_are_told_with_their_conditions() -> None:
+    rule = ChoiceRule(
+        "queue/*",
+        {"Enq/Ok": (0, 2), "Deq/Ok": (2, 2), "Deq/Empty": (2, 0)},
+        fallback=Fallback({"Enq/Ok": (0, 1), "Deq/Ok": (3, 1), "Deq/Empty": (3, 0)}, live_below=3),
+    )
+    document = ClusterDocument("test", REPLICAS, choices=(rule,))
+    told = overview_of(document, "r1", 5, seen({}, {}, {}), newest=100, told={}, absent={})
+    assert told.configuration.fallbacks == [
+        FallbackSeen(objects="queue/*", condition="fewer than 3 members are live", is_in_force=False)
+    ]
+
+
 def test_nothing_counts_as_missing_below_where_a_log_was_cut_off() -> None:
     answers = seen({QUEUE: log(3, 4)}, {QUEUE: log(1, 2)}, {QUEUE: log(1, 4)})
-    (found,) = overview_of(DOCUMENT, "r1", 5, answers, newest=2, catch_ups={}).objects
+    (found,) = overview_of(DOCUMENT, "r1", 5, answers, newest=2, told={}, absent={}).objects
     assert found.is_cut
     assert {id: each.missing for id, each in found.replicas.items()} == {"r1": 0, "r2": 2, "r3": 1}
 
@@ -82,14 +146,14 @@ def test_nothing_counts_as_missing_below_where_a_log_was_cut_off() -> None:
 def test_of_a_register_the_newest_entry_counts_and_of_others_each(name: str, missing: int) -> None:
     """A replica that lacked a thousand stored calls looked whole."""
     answers = seen({name: log(1, 2, 3)}, {name: log(3)})
-    (found,) = overview_of(DOCUMENT, "r1", 5, answers, newest=100, catch_ups={}).objects
+    (found,) = overview_of(DOCUMENT, "r1", 5, answers, newest=100, told={}, absent={}).objects
     assert {id: each.missing for id, each in found.replicas.items()} == {"r1": 0, "r2": missing}
 
 
 def test_a_log_that_was_cut_where_too_much_was_read_is_no_shorter_one() -> None:
     """Of thirty items of 700 KB eleven are shown: healthy replicas were told to miss what another one had just missed itself."""
     answers = seen({QUEUE: replace(log(3, 4), more=True)}, {QUEUE: log(1, 2, 3)})
-    (found,) = overview_of(DOCUMENT, "r1", 5, answers, newest=100, catch_ups={}).objects
+    (found,) = overview_of(DOCUMENT, "r1", 5, answers, newest=100, told={}, absent={}).objects
     assert found.is_cut
     assert {id: each.missing for id, each in found.replicas.items()} == {"r1": 0, "r2": 1}
 
@@ -97,7 +161,7 @@ def test_a_log_that_was_cut_where_too_much_was_read_is_no_shorter_one() -> None:
 def test_a_replica_that_does_not_know_an_object_misses_all_of_it_and_one_that_is_down_is_not_counted() -> (
     None
 ):
-    told = overview_of(DOCUMENT, "r1", 5, seen({QUEUE: log(1)}, {}, DOWN), newest=100, catch_ups={})
+    told = overview_of(DOCUMENT, "r1", 5, seen({QUEUE: log(1)}, {}, DOWN), newest=100, told={}, absent={})
     (found,) = told.objects
     assert {id: each.missing for id, each in found.replicas.items()} == {"r1": 0, "r2": 1}
     down = told.replicas[2]
@@ -112,10 +176,10 @@ def test_a_replica_that_does_not_know_an_object_misses_all_of_it_and_one_that_is
 def test_a_page_of_objects_ends_where_every_replica_has_told_all() -> None:
     """r1 was cut off behind queue/b: that r2 knows queue/c says nothing of r1."""
     answers = seen({"queue/a": log(1), "queue/b": log(1)}, {"queue/b": log(1), "queue/c": log(1)}, more=True)
-    told = overview_of(DOCUMENT, "r1", 5, answers, newest=100, catch_ups={})
+    told = overview_of(DOCUMENT, "r1", 5, answers, newest=100, told={}, absent={})
     assert ([each.object for each in told.objects], told.next) == (["queue/a", "queue/b"], "queue/b")
     told = overview_of(
-        DOCUMENT, "r1", 5, seen({"queue/a": log(1)}, {"queue/c": log(1)}), newest=100, catch_ups={}
+        DOCUMENT, "r1", 5, seen({"queue/a": log(1)}, {"queue/c": log(1)}), newest=100, told={}, absent={}
     )
     assert ([each.object for each in told.objects], told.next) == (["queue/a", "queue/c"], None)
 
@@ -211,7 +275,9 @@ def test_the_overview_counts_leases_as_the_latest_decision_tells() -> None:
     newer = Status(horizon=T[2], accepted=make_ballot(T[5], 1))
     late = replace(log(horizon=2), summary=None, status=newer, leases=LeaseCounts(1, 2, 3))
     early = replace(log(horizon=1), summary=None, leases=LeaseCounts(7, 7, 7))
-    told = overview_of(DOCUMENT, "r1", 5, seen({QUEUE: early}, {QUEUE: late}, {}), newest=100, catch_ups={})
+    told = overview_of(
+        DOCUMENT, "r1", 5, seen({QUEUE: early}, {QUEUE: late}, {}), newest=100, told={}, absent={}
+    )
     (found,) = told.objects
     assert (found.held, found.waiting, found.dead) == (1, 2, 3)
 
