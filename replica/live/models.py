@@ -95,8 +95,8 @@ class ConfigurationSeen(BaseModel):
     """The configuration of the cluster, as the replica that answers goes by it."""
 
     number: int = Field(description="Counted from 0, that of the cluster file", examples=[2])
-    before: list[str] | None = Field(
-        description="While the cluster changes: the members of the configuration before; null when nothing changes"
+    before: list[str] = Field(
+        description="While the cluster changes: the members of the configuration before; else none"
     )
     members: list[str] = Field(description="The members of this configuration", examples=[["r1", "r2", "r3"]])
     removed: list[str] = Field(description="Former members; none of them comes back")
@@ -135,7 +135,7 @@ class Overview(BaseModel):
             ],
             "configuration": {
                 "number": 2,
-                "before": None,
+                "before": [],
                 "members": ["r1", "r2", "r3"],
                 "removed": ["r4"],
                 "declared_dead": [],

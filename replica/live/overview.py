@@ -70,7 +70,7 @@ def overview_of(
 def _configuration(document: ClusterDocument) -> models.ConfigurationSeen:
     return models.ConfigurationSeen(
         number=document.number,
-        before=None if document.former is None else list(document.former.own_votes),
+        before=[] if document.former is None else list(document.former.own_votes),
         members=list(document.own_votes),
         removed=list(document.former_members),
         declared_dead=list(document.declared_dead),

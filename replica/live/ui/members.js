@@ -12,7 +12,7 @@ export function drawMembers({ configuration, replicas }) {
 
 function summed({ number, before, members, removed, declared_dead: dead }) {
   const told = number === 0 ? ["The members are those of the cluster file; none was changed."] : [];
-  if (before !== null) told.push(`The cluster changes from ${before.join(", ")} to ${members.join(", ")}: configuration ${number}.`);
+  if (before.length > 0) told.push(`The cluster changes from ${before.join(", ")} to ${members.join(", ")}: configuration ${number}.`);
   else if (number > 0) told.push(`Configuration ${number} is in force, chosen while the cluster ran: ${members.join(", ")}.`);
   if (dead.length > 0) told.push(`Declared dead: ${dead.join(", ")}.`);
   if (removed.length > 0) told.push(`Former members: ${removed.join(", ")}.`);

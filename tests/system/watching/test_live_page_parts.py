@@ -146,6 +146,18 @@ def test_dead_letters_are_listed_delivered_again_and_purged_by_keyboard(
     )
 
 
+def test_of_many_dead_letters_the_oldest_are_listed(tab: Tab, shared_cluster: LocalCluster) -> None:
+    url = open_page(tab, shared_cluster, "?object=queue/many")
+    with httpx.Client(base_url=url, timeout=WAIT_S, trust_env=False) as client:
+        dead_letters(client, "many", *range(51))
+    tab.click("#list-letters")
+    tab.wait_for(f"{LETTERS}.length === 50")
+    assert tab.evaluate(LETTERS) == [str(number) for number in range(50)]
+    told = tab.evaluate("document.querySelector('#letters-sum').textContent")
+    assert told.startswith("51 dead letters at ")
+    assert told.endswith("Shown are the oldest 50.")
+
+
 def test_a_token_that_may_read_sees_dead_letters_and_cannot_clear_them(tab: Tab, tmp_path: Path) -> None:
     cluster = GuardedCluster(tmp_path)
     reader, writer = (new_token(cluster.tokens, scope) for scope in ("read", "write"))

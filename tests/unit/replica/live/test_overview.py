@@ -118,7 +118,7 @@ def test_members_have_roles_and_tell_their_configuration() -> None:
     assert told.configuration.members == ["r2", "r3", "r4"]
     del answers["r1"]
     done = overview_of(settled(changing), "r2", 5, answers, newest=100, told={}, absent={})
-    assert (done.configuration.before, done.configuration.removed) == (None, ["r1"])
+    assert (done.configuration.before, done.configuration.removed) == ([], ["r1"])
     assert {each.id: each.role for each in done.replicas if each.id == "r4"} == {"r4": "learner"}
 
 
