@@ -53,6 +53,7 @@ _COMMANDS: Final = (
     _Command("check", "Looking", "check.command", "check"),
     _Command("measure", "Looking", "reports.measure_command", "measure_command"),
     _Command("demo", "Looking", "demo.command", "demo"),
+    _Command("playground", "Looking", "playground.command", "playground"),
     _Command("token", "Replicas", "cluster.token_command", "token_app"),
     _Command("queue", "Objects", "objects.commands", "queue_app", ("objects.lease_commands",)),
     _Command("register", "Objects", "objects.commands", "register_app"),

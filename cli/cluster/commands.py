@@ -4,7 +4,8 @@ import shutil
 import signal
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, Final
@@ -174,12 +175,8 @@ def up(
     Started again with the same --data, it goes on with the same document and the same contents.
     """
     del as_json  # The answer is a JSON line in any case.
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _interrupt)
-    root = Path(tempfile.mkdtemp(prefix="quorate-")) if data is None else data.resolve()
-    running: LocalCluster | None = None
-    try:
-        running = _local_cluster(root, cluster, replicas, ports)
+    with stopped_at_end(data) as (root, at_end):
+        running = at_end.enter_context(_local_cluster(root, cluster, replicas, ports))
         running.start()
         running.ready(deadline_s)
         answer(True, running.as_json())
@@ -193,14 +190,25 @@ def up(
         for line in without_code(ask_all(running.document)) if running.document.own_types else []:
             say(f"{line}.")
         _watch(running)
+
+
+@contextmanager
+def stopped_at_end(data: Path | None) -> Iterator[tuple[Path, ExitStack]]:
+    """A folder for what runs in this terminal, and the stack that stops it; Ctrl-C and the signals to stop end the work. Without `data` it is a
+    new folder, which is removed."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _interrupt)
+    root = Path(tempfile.mkdtemp(prefix="quorate-")) if data is None else data.resolve()
+    at_end = ExitStack()
+    try:
+        yield root, at_end
     except KeyboardInterrupt:
         say("Stopping.")
     finally:
         # From here on stopping is under way already; another Ctrl-C must not break it off.
         for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
             signal.signal(number, signal.SIG_IGN)
-        if running is not None:
-            running.stop()
+        at_end.close()
         if data is None:
             shutil.rmtree(root, ignore_errors=True)
 

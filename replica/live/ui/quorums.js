@@ -73,7 +73,8 @@ function met(choice, event, total) {
   const names = choice.constraints.filter((each) => each.operation === event.operation).map((each) => each.event_class);
   if (names.length === 0) return "nothing";
   if (event.initial_system !== null) return names.join(", ");
-  return names.map((name) => `${name}: ${event.initial} + ${finals.get(name).final} > ${total}`).join(", ");
+  const sums = names.map((name) => `${name}: ${event.initial} + ${finals.get(name).final} > ${total}`);
+  return sums.map((sum) => sum.replaceAll(" ", "\u00a0")).join(", "); // A line ends between two of them.
 }
 
 /** A figure that draws the graph as wide as it is shown, so that its text is never smaller than the rest. */

@@ -1,0 +1,1 @@
+"""`quorate playground`: replicas that may be killed on the live page."""
