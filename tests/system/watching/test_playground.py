@@ -79,8 +79,8 @@ def test_a_person_kills_replicas_on_the_page_sees_it_in_the_trace_and_starts_the
 
 
 def test_nobody_kills_without_the_key(client: httpx.Client, tab: Tab) -> None:
-    for key in ("", "wrong", "ä".encode()):
-        headers = httpx.Headers({KEY_HEADER: key})
+    for key in (b"", b"wrong", "ä".encode()):
+        headers = {KEY_HEADER.encode(): key}
         for path in ("/playground/replicas/r2/kill", "/playground/replicas/r2/start"):
             answer = client.post(path, headers=headers)
             assert (answer.status_code, answer.json()["type"]) == (403, "/problems/forbidden")

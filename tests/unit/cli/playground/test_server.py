@@ -1,0 +1,81 @@
+"""What the playground's page does where a replica does not listen yet, or goes away in the middle of a request."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from types import MappingProxyType
+
+import httpx
+import pytest
+
+from quorate.cli.cluster.local_cluster import LocalCluster
+from quorate.cli.playground.server import playground_app
+from quorate.measurement.faults.held_ports import HeldPort
+
+
+class Running(LocalCluster):
+    """Replicas of which each has a process, as far as one knows, and listens where a test says."""
+
+    places: Mapping[str, str] = MappingProxyType({})
+
+    @property
+    def urls(self) -> dict[str, str]:
+        return dict(self.places) or super().urls
+
+    @property
+    def pids(self) -> dict[str, int]:
+        return dict.fromkeys(self.urls, 1)
+
+
+@asynccontextmanager
+async def listening(answer: bytes) -> AsyncIterator[tuple[str, list[bytes]]]:
+    """Something that hears a request, answers it with that, and hangs up: its URL, and the first line of each request."""
+    heard: list[bytes] = []
+
+    async def hear(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heard.append((await reader.readuntil(b"\r\n\r\n")).split(b"\r\n")[0])
+        writer.write(answer)
+        writer.close()
+
+    server = await asyncio.start_server(hear, "127.0.0.1", 0)
+    async with server:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", heard
+
+
+@pytest.fixture
+def down() -> Iterator[str]:
+    """A URL whose port is held for the time of a test, and where nobody listens."""
+    held = HeldPort.chosen()
+    yield f"http://127.0.0.1:{held.number}"
+    del held
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Running:
+    return Running.create(tmp_path / "cluster", replicas=2)
+
+
+async def asked(cluster: LocalCluster, path: str) -> httpx.Response:
+    transport = httpx.ASGITransport(playground_app(cluster, "key"))
+    async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+        return await client.post(path)
+
+
+async def test_who_does_not_listen_yet_is_passed_over(cluster: Running, down: str) -> None:
+    async with listening(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}") as (url, heard):
+        cluster.places = {"r1": down, "r2": url}
+        answer = await asked(cluster, "/v1/queues/q/dequeue?x=%20")
+    assert (answer.status_code, answer.text) == (200, "{}")
+    assert heard == [b"POST /v1/queues/q/dequeue?x=%20 HTTP/1.1"]
+    cluster.places = {"r1": down, "r2": down}
+    answer = await asked(cluster, "/v1/queues/q/dequeue")
+    assert (answer.status_code, answer.json()["definite"]) == (503, True)
+
+
+async def test_a_request_that_may_have_reached_a_replica_goes_to_no_other(cluster: Running) -> None:
+    async with listening(b"") as (first, _), listening(b"HTTP/1.1 204 No Content\r\n\r\n") as (second, heard):
+        cluster.places = {"r1": first, "r2": second}
+        answer = await asked(cluster, "/v1/queues/q/dequeue")
+    assert (answer.json()["type"], answer.json()["definite"]) == ("/problems/outcome-unknown", False)
+    assert heard == []
