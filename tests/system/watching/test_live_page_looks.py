@@ -129,6 +129,13 @@ def test_text_and_marks_stand_out_in_light_and_dark(tab: Tab, clusters: Clusters
         act(tab, "Enqueue", value)
         assert "Delivered" in acquire(tab)
     settle(tab, 1, "Reject")
+    tab.click("#list-letters")
+    tab.wait_for("document.querySelectorAll('#letter-rows li').length === 1")
+    with httpx.Client(base_url=cluster.urls["r1"], timeout=WAIT_S, trust_env=False) as client:
+        client.put("/v1/dictionaries/users/entries/ann", json={"value": 1}).raise_for_status()
+        client.delete("/v1/dictionaries/users/entries/ann").raise_for_status()
+    tab.click("#show-deleted")
+    tab.wait_for("!!document.querySelector('#object-rows tr.deleted')")
     tab.wait_for(
         "!!document.querySelector('#trace-rows td.dead') && !!document.querySelector('#trace-rows td.held')"
     )

@@ -158,6 +158,31 @@ def test_of_many_dead_letters_the_oldest_are_listed(tab: Tab, shared_cluster: Lo
     assert told.endswith("Shown are the oldest 50.")
 
 
+# All that a keyboard must reach: what is to be pressed, written into, chosen or scrolled, but for parts that are folded or hidden.
+REACHABLE = """[...document.querySelectorAll('a[href], button, input, select, summary, [tabindex="0"]')]
+  .filter(each => each.checkVisibility({visibilityProperty: true}) && !each.disabled)"""
+NOTE_FOCUS = """(() => { const it = document.activeElement, style = getComputedStyle(it);
+  it.dataset.reached = style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 1; })()"""
+
+
+def test_a_keyboard_reaches_everything_and_shows_where_it_is(tab: Tab, shared_cluster: LocalCluster) -> None:
+    url = open_page(tab, shared_cluster, "?object=queue/reached")
+    with httpx.Client(base_url=url, timeout=WAIT_S, trust_env=False) as client:
+        dead_letters(client, "reached", "wash", "dry")
+    tab.click("#list-letters")
+    tab.wait_for(f"{LETTERS}.length === 2")
+    tab.click("#pause")
+    wanted = tab.evaluate(f"{REACHABLE}.length")
+    assert wanted > 30
+    for _ in range(
+        wanted + 5
+    ):  # From the button that was clicked, behind the last one to the first, and around.
+        tab.press("Tab")
+        tab.evaluate(NOTE_FOCUS)
+    missed = f"{REACHABLE}.filter(each => each.dataset.reached !== 'true').map(each => each.outerHTML.slice(0, 80))"
+    assert tab.evaluate(missed) == []
+
+
 def test_a_token_that_may_read_sees_dead_letters_and_cannot_clear_them(tab: Tab, tmp_path: Path) -> None:
     cluster = GuardedCluster(tmp_path)
     reader, writer = (new_token(cluster.tokens, scope) for scope in ("read", "write"))
