@@ -100,8 +100,8 @@ KINDS: Final[Mapping[str, Kind]] = {
     ),
     "too-many-keys": Kind(
         429,
-        "As many idempotency keys are remembered as may be",
-        "Repeat the operation when the retry window of some of them has passed. Send it without a key only if no earlier attempt may be under way.",
+        "As much is remembered of keys, or of items just taken, as may be",
+        "Repeat the operation when the retry window of some of it has passed. Send it without a key only if no earlier attempt may be under way.",
     ),
     "too-many-leases": Kind(
         429,

@@ -253,7 +253,7 @@ EVENTS: Final[Mapping[str, str]] = {
     "outcomes unknown": "An operation ended without anybody knowing whether it took effect.",
     "outcomes refused": "The replicas would not do an operation.",
     "outcomes key-reused": "An idempotency key came with other arguments.",
-    "outcomes too-many-keys": "As many idempotency keys were remembered as may be.",
+    "outcomes too-many-keys": "As much was remembered of keys, or of items just taken, as may be.",
     "outcomes too-many-leases": "A queue had as many items delivered as it may.",
     "outcomes too-many-dead-letters": "A queue had as many dead letters as it may.",
     "outcomes log-full": "The log of an object had as many entries as it may.",
