@@ -14,7 +14,7 @@ from `quorate.quorums` and recorded measurements, and talks to no replica.
     quorum_choices  what was run, and every other valid choice; questions is what is asked of the trace
     derive          aggregates to figures, with models, confidence, derive_operations, derive_choices, derive_adaptive, derive_objectives
     advice          what figures.json recommends, read back; text.advice has the commands that apply it
-    keys            what every figure means; figure_tables writes them as Parquet
+    keys            what every figure means; figure_tables writes them as Parquet, frames reads these as data frames (load)
     page            figures to HTML: sentences (wording…), tables (tables…), charts (charts…, svg), templates
     report          all of it: make_report
 
@@ -22,3 +22,7 @@ from `quorate.quorums` and recorded measurements, and talks to no replica.
     >>> from quorate.spark_reports.report import make_report
     >>> make_report(Path("out/run"), Path("out/report"))  # doctest: +SKIP
 """
+
+from .figures.frames import load
+
+__all__ = ["load"]

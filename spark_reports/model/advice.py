@@ -18,7 +18,6 @@ from ...quorums.choices.system_choice import choice_of_events
 from ...quorums.planning.adaptive_search import majority_of
 from .errors import ReportError
 from .figures import (
-    FORMAT,
     AdaptiveFigures,
     QuorumFigures,
     RecommendationFigures,
@@ -26,6 +25,7 @@ from .figures import (
     SourceFigures,
     UpSetFigures,
     WindowFigures,
+    check_layout,
 )
 
 WHOLE: Final = 1 - 1e-9
@@ -43,11 +43,6 @@ class Told(Struct, frozen=True):
     adaptive: tuple[AdaptiveFigures, ...]
 
 
-class _Versioned(Struct, frozen=True):
-    format: int
-
-
-_FORMAT: Final = msgspec.json.Decoder(_Versioned).decode
 _TOLD: Final = msgspec.json.Decoder(Told).decode
 
 
@@ -57,10 +52,8 @@ def read_told(text: bytes) -> Told:
     Raises:
         ReportError: it is none, or one of another release; the sentence goes on from the name of the file.
     """
+    check_layout(text)
     try:
-        layout = _FORMAT(text).format
-        if layout != FORMAT:
-            raise ReportError(f"has format {layout}, and this release reads {FORMAT}: make the report again")
         return _TOLD(text)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ReportError(

@@ -21,10 +21,32 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
+import msgspec
+
 from .aggregates import Latency, Rejected
 from .confidence import Interval
+from .errors import ReportError
 
 FORMAT: Final = 2
+
+
+class _Layout(msgspec.Struct, frozen=True):
+    format: int
+
+
+_LAYOUT: Final = msgspec.json.Decoder(_Layout).decode
+
+
+def check_layout(text: bytes) -> None:
+    """Raises ReportError unless this is the text of a `figures.json` of this layout; the sentence goes on from the name of the file."""
+    try:
+        layout = _LAYOUT(text).format
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ReportError(
+            f"is damaged, or of an earlier release ({error}): make the report again with quorate report"
+        ) from None
+    if layout != FORMAT:
+        raise ReportError(f"has format {layout}, and this release reads {FORMAT}: make the report again")
 
 
 @dataclass(frozen=True, slots=True)
