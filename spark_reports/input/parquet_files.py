@@ -4,7 +4,7 @@ Neither engine would say so by itself. A column that is missing comes out as nul
 kept aside for want of an event class; and whichever of many files Spark looks at first speaks for all.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -38,9 +38,12 @@ PROBES_OPTIONAL: Final[Mapping[str, str]] = {"latency_s": NUMBER}
 
 
 def check(
-    place: Path, columns: Mapping[str, str], optional: Mapping[str, str] | None = None
+    place: Path,
+    columns: Mapping[str, str],
+    optional: Mapping[str, str] | None = None,
+    only: Collection[Path] | None = None,
 ) -> frozenset[str]:
-    """See that each file of a folder, or the one file, is whole and has these columns, each of its form.
+    """See that each file of a folder, or the one file, is whole and has these columns, each of its form; with `only`, each of those.
 
     Folders named `column=value` on the way to a file give it that column.
 
@@ -57,7 +60,7 @@ def check(
             f"{place} holds Parquet, which needs pyarrow; run: pip install 'quorate[reports]'"
         ) from None
     whole: dict[str, tuple[bool, Path]] = {}
-    for path in _files(place):
+    for path in files_in(place) if only is None else sorted(set(files_in(place)).intersection(only)):
         try:
             schema = parquet.read_schema(path)
         except (ArrowException, OSError) as error:
@@ -93,7 +96,7 @@ def _note(whole: dict[str, tuple[bool, Path]], name: str, path: Path, *, is_whol
         )
 
 
-def _files(place: Path) -> Iterator[Path]:
+def files_in(place: Path) -> Iterator[Path]:
     """The files that both engines read: those whose path has no name that begins with a dot or an underscore."""
     if place.is_file():
         yield place

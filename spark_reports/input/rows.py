@@ -7,7 +7,7 @@ import csv
 import gzip
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, isfinite
 from pathlib import Path
@@ -89,9 +89,23 @@ def _rescue(path: Path) -> str:
 def parquet_rows(
     folder: Path, columns: Sequence[str], period: ReportPeriod | None = None, time_column: str = "start_s"
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The rows of a folder of Parquet files, as (file name, row); folders named `column=value` are columns.
+    """The rows of a folder of Parquet files, as (file name, row); otherwise as `parquet_tables`."""
+    for path, table in parquet_tables(folder, columns, period, time_column):
+        for row in table.to_pylist():
+            yield path.name, row
+
+
+def parquet_tables(
+    folder: Path,
+    columns: Sequence[str],
+    period: ReportPeriod | None = None,
+    time_column: str = "start_s",
+    only: Collection[Path] | None = None,
+) -> Iterator[tuple[Path, Any]]:
+    """The files of a folder of Parquet, each as a table of Arrow; folders named `column=value` are columns.
 
     With a period, folders of other days and row groups of other times are not read: a few rows outside it are still given.
+    With `only`, no other file is read.
 
     Raises:
         ReportError: a file cannot be read; `parquet_files.check` names more that can be wrong.
@@ -104,13 +118,11 @@ def parquet_rows(
         if period is not None:
             first_s, last_s = period.around_s
             near = (dataset.field(time_column) >= first_s) & (dataset.field(time_column) <= last_s)
+        own = [name for name in columns if name in found.schema.names]
         for fragment in found.get_fragments():
-            if period is not None and not _may_hold(period, Path(fragment.path)):
-                continue
-            own = [name for name in columns if name in found.schema.names]
-            table = fragment.to_table(schema=found.schema, columns=own, filter=near)
-            for row in table.to_pylist():
-                yield Path(fragment.path).name, row
+            path = Path(fragment.path)
+            if (only is None or path in only) and (period is None or _may_hold(period, path)):
+                yield path, fragment.to_table(schema=found.schema, columns=own, filter=near)
     except (ArrowException, OSError) as error:
         raise ReportError(f"{folder} cannot be read ({error}); write it anew or take it away") from error
 
@@ -252,12 +264,12 @@ def shown_operation(row: Mapping[str, Any]) -> str:
     """A row of Parquet in words: the fields with commas between, times in whole microseconds."""
     answered = row.get("answered")
     words = [row.get(name) for name in _TEXTS]
-    words += [_shown_time(row.get(name)) for name in ("start_s", "latency_s")]
+    words += [shown_time(row.get(name)) for name in ("start_s", "latency_s")]
     words.append(None if answered is None else "|".join("" if each is None else each for each in answered))
     return ",".join("" if word is None else word for word in words)
 
 
-def _shown_time(seconds: float | None) -> str:
+def shown_time(seconds: float | None) -> str:
     if seconds is None or not -contract.TIME_S_MAX <= seconds <= contract.TIME_S_MAX:
         return "" if seconds is None else "?"
     return str(microseconds(seconds))

@@ -7,6 +7,7 @@ Times are whole microseconds: their sums are exact, so they do not depend on the
 Each table is sorted by its first columns, so that equal runs give equal tables.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import floor
 from typing import Any, Final, NamedTuple
@@ -194,6 +195,15 @@ class Rejected(NamedTuple):
     reason: str
     rows: int
     example: str
+
+
+def together(parts: Iterable[Rejected]) -> tuple[Rejected, ...]:
+    """Add up what was kept aside in several parts of the input."""
+    found: dict[tuple[str, str], tuple[int, str]] = {}
+    for source, reason, rows, example in parts:
+        before, first = found.get((source, reason), (0, example))
+        found[source, reason] = before + rows, min(first, example)
+    return tuple(sorted((Rejected(*key, *value) for key, value in found.items()), key=sort_key))
 
 
 @dataclass(frozen=True, slots=True)

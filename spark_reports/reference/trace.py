@@ -4,7 +4,7 @@ Nothing is sampled at a fixed step: the unit is the interval between two changes
 changes and not with the length of the run. They are few: Spark brings those that it finds in probes to the driver.
 """
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
@@ -153,7 +153,10 @@ def aggregate_trace(
         down_bins=in_order(_down_bins(intervals, found.span)),
         probed=in_order(probed(intervals, clipped(found.seen, found.span))),
         rows=row_counts(found.read, Counter(each.kind for each in found.rejects)),
-        rejected=in_order(_rejected(found.rejects)),
+        rejected=tables.together(
+            tables.Rejected(each.source, each.reason, 1, each.line[: tables.EXAMPLE_CHARS])
+            for each in found.rejects
+        ),
     )
 
 
@@ -232,11 +235,3 @@ def _down_bins(intervals: Iterable[Interval], span: Span) -> Iterator[tables.Dow
 def row_counts(read: Mapping[str, int], aside: Mapping[str, int]) -> tuple[tables.RowCount, ...]:
     """The table of rows, from the rows read of each kind and those kept aside."""
     return in_order(tables.RowCount(kind, rows, rows - aside.get(kind, 0)) for kind, rows in read.items())
-
-
-def _rejected(rejects: Iterable[Reject]) -> Iterator[tables.Rejected]:
-    groups: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for each in rejects:
-        groups[each.source, each.reason].append(each.line)
-    for key, lines in groups.items():
-        yield tables.Rejected(*key, len(lines), min(lines)[: tables.EXAMPLE_CHARS])

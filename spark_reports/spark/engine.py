@@ -19,6 +19,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader expects
 
+from ..input.probe_rows import intervals_of
 from ..input.probes import Spacing
 from ..input.rows import Interval
 from ..input.sources import Source
@@ -154,7 +155,7 @@ class _Reader:
         every = self._samples(None)
         period = asked.period(lambda: probe_files.known(every))
         samples = every if period is None else self._samples(period)
-        named = samples.select("replica").where("replica IS NOT NULL").distinct().limit(NAMES_MAX).collect()
+        named = samples.select("replica").where("replica != ''").distinct().limit(NAMES_MAX).collect()
         if period is not None and not named:
             raise nothing_within(self.source.place, period, probe_files.known(every))
         return loading.run_of_probes(Run({}), tuple(sorted(row[0] for row in named)), votes), period
@@ -210,9 +211,8 @@ class _Reader:
     def _seen(self, samples: DataFrame, run: Run, step_us: int | None) -> list[Interval]:
         """The intervals that a prober's samples speak for."""
         replicas = list(run.votes)
-        found = probe_jobs.find_intervals(
+        found = probe_jobs.find_edges(
             probe_jobs.tested_samples(samples, replicas),
-            replicas,
             None if step_us is None else Spacing(step_us),
             parts=probe_jobs.parts_of(self.source.size_bytes()),
         )
@@ -220,8 +220,9 @@ class _Reader:
             found.rejected.select(F.lit(contract.PROBES).alias("kind"), "source", "reason", "line")
         )
         self.read[contract.PROBES] = found.samples
-        named = found.intervals.select(F.lit("").alias("front_end"), "replica", "start_us", "end_us", "up")
-        return [Interval(**row) for row in self.folder.store("seen", named).toArrow().to_pylist()]
+        seen = intervals_of(probe_jobs.edges_by_replica(found.edges, replicas), found.spacing)
+        self.store_intervals("seen", seen)
+        return seen
 
 
 def aggregate(stored: Stored, questions: Questions, lag_us: int) -> tables.Aggregates:

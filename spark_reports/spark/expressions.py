@@ -84,6 +84,15 @@ def plausible(seconds: str) -> Column:
     return F.col(seconds).between(0.0, contract.TIME_S_MAX)
 
 
+def shown_time(seconds: str) -> Column:
+    """A time as `rows.shown_time` writes it: null for none."""
+    shown = F.when(
+        F.col(seconds).between(-contract.TIME_S_MAX, contract.TIME_S_MAX),
+        microseconds(F.col(seconds)).cast("string"),
+    )
+    return F.when(F.col(seconds).isNotNull(), F.coalesce(shown, F.lit("?")))
+
+
 def within(rows: DataFrame, period: ReportPeriod | None, seconds: str) -> DataFrame:
     """Give the rows whose time, in the column `seconds`, lies within the period; exactly those that `ReportPeriod.holds` lets pass."""
     if period is None:

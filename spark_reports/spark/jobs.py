@@ -33,6 +33,7 @@ from .expressions import (
     near,
     plausible,
     schema,
+    shown_time,
     small_table,
 )
 
@@ -103,12 +104,7 @@ def operations_from_parquet(rows: DataFrame) -> DataFrame:
     """Give rows of Parquet (`OPERATION`) the form of parsed lines; their text is their fields in words."""
     texts = [field.name for field in OPERATION if field.dataType == TEXT]
     words = [F.coalesce(F.col(name), F.lit("")) for name in texts]
-    for name in ("start_s", "latency_s"):
-        seconds = F.col(name)
-        shown = F.when(
-            seconds.between(-contract.TIME_S_MAX, contract.TIME_S_MAX), microseconds(seconds).cast("string")
-        )
-        words.append(F.when(seconds.isNull(), F.lit("")).otherwise(F.coalesce(shown, F.lit("?"))))
+    words += [F.coalesce(shown_time(name), F.lit("")) for name in ("start_s", "latency_s")]
     answered = F.array_join("answered", "|", null_replacement="")
     line = F.concat_ws(",", *words, F.coalesce(answered, F.lit("")))
     return rows.select(

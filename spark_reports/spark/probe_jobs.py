@@ -1,11 +1,11 @@
-"""The Spark side of probes: from one row per sample to the up and down intervals of each replica.
+"""The Spark side of probes: from one row per sample to the few that matter to the up and down intervals of each replica.
 
-`quorate.spark_reports.input.probes` states the rule. A year of 1-second probes of nine replicas is 284 million rows, so:
+`quorate.spark_reports.input.probes` states the rule, and merges what comes out of here. A year of 1-second probes of nine replicas is 284 million rows, so:
 
 * Built-in expressions only: no Python runs beside the executors.
 * A sample is one whole number (`KEY_LAYOUT`), so that little is shuffled and sorted.
 * Samples are sorted in chunks of some thousands of steps of one replica, and of each chunk only the rows that matter
-  leave it: its first, its last, and those where a run breaks. These few are put in order per replica.
+  leave it: its first, its last, and those where a run breaks, as `probes.edges_of` does. These few are brought to the driver.
 
 `docs/decisions/0035-probes-are-sorted.md` says what the other way, run lengths per Arrow batch, would have saved and cost.
 """
@@ -17,9 +17,10 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader expects
 
 from ..input import probes
-from ..input.probes import Spacing
+from ..input.probe_rows import WHOLE_MAX
+from ..input.probes import Edge, Spacing
 from ..model import contract
-from .expressions import NUMBER, TEXT, first_reason, microseconds, plausible, schema
+from .expressions import NUMBER, TEXT, first_reason, microseconds, plausible, schema, shown_time
 
 FIELDS: Final = schema(replica=TEXT, time_s=NUMBER, up=NUMBER, latency_s=NUMBER)
 """What a sample says; as read, it also has its `source` (the name of its file), its `line` (null in Parquet), and `well_formed`."""
@@ -43,16 +44,16 @@ BROADCAST_MAX: Final = 1_000_000
 
 
 class Found(NamedTuple):
-    """What `find_intervals` found.
+    """What `find_edges` found.
 
     Args:
-        intervals: `replica`, `start_us`, `end_us`, `up`.
+        edges: `run_edges`, of which no two contradict each other.
         rejected: the rows kept aside, `source`, `reason`, `line`; known to be empty if there are none.
         samples: rows read, good and bad.
         spacing: the one given, or the usual one.
     """
 
-    intervals: DataFrame
+    edges: DataFrame
     rejected: DataFrame
     samples: int
     spacing: Spacing
@@ -95,17 +96,14 @@ def usual_step(tested: DataFrame) -> DataFrame:
     return apart.agg(F.floor(F.median("distance_us")).alias("step_us"))
 
 
-def find_intervals(
-    tested: DataFrame, replicas: Sequence[str], spacing: Spacing | None = None, *, parts: int = PARTS_MIN
-) -> Found:
-    """Turn tested samples into intervals.
+def find_edges(tested: DataFrame, spacing: Spacing | None = None, *, parts: int = PARTS_MIN) -> Found:
+    """Boil tested samples down to edges.
 
     Runs Spark over the samples once; once more for the usual step, if no spacing is given; and once more where moments
     contradict themselves, over the chunks that hold them.
 
     Args:
         tested: what `tested_samples` gave.
-        replicas: the same as there.
         spacing: how far apart samples are.
         parts: in how many parts to sort (`parts_of`).
 
@@ -128,7 +126,7 @@ def find_intervals(
         edges = without(edges, chunked(tested, spacing), moments, spacing, parts)
         rejected = rejected.unionAll(at_moments(tested, moments))
     aside = rejected.select("source", "reason", _text().alias("line"))
-    return Found(merged(edges, replicas, spacing), aside, rows, spacing)
+    return Found(edges, aside, rows, spacing)
 
 
 def _good(edges: DataFrame) -> int:
@@ -191,35 +189,24 @@ def at_moments(tested: DataFrame, moments: DataFrame) -> DataFrame:
     return found.withColumn("reason", F.lit(probes.CONTRADICTS)).select(*tested.columns)
 
 
-def merged(edges: DataFrame, replicas: Sequence[str], spacing: Spacing) -> DataFrame:
-    """Join the runs of neighbouring chunks, and give `Found.intervals`.
-
-    The last sample of a chunk is an edge too, so the edge before the first one of a chunk is the sample before it.
-    """
-    of_replica = Window.partitionBy("number")
-    in_time = of_replica.orderBy("key")
-    numbered = edges.select(_number(F.col("key")).alias("number"), "key", "before")
-    linked = numbered.select(
-        "number",
-        "key",
-        F.coalesce("before", F.lag("key").over(in_time)).alias("before"),
-        F.max("key").over(of_replica).alias("last"),
+def edges_by_replica(edges: DataFrame, replicas: Sequence[str]) -> dict[str, list[Edge]]:
+    """Bring edges to this process, for `probes.merged`: they are few. `replicas` are those of `tested_samples`."""
+    packed = edges.select(
+        _number(F.col("key")).alias("number"), _sample(F.col("key")), _sample(F.col("before"))
     )
-    starts = linked.where(F.col("before").isNull() | _breaks(spacing))
-    runs = starts.select(
-        F.element_at(F.array(*map(F.lit, replicas)), (F.col("number") + 1).cast("int")).alias("replica"),
-        _time_us(F.col("key")).alias("start_us"),
-        _time_us(F.lead("key").over(in_time)).alias("next_us"),
-        _time_us(F.coalesce(F.lead("before").over(in_time), "last")).alias("last_us"),
-        F.col("key").bitwiseAND(F.lit(1)).cast("int").alias("up"),
-    )
-    near = F.col("next_us") - F.col("last_us") <= spacing.next_us
-    end_us = F.when(near, F.col("next_us")).otherwise(F.col("last_us") + spacing.step_us)
-    return runs.select("replica", "start_us", end_us.alias("end_us"), "up")
+    found: dict[str, list[Edge]] = {}
+    for number, sample, before in zip(*packed.toArrow().to_pydict().values(), strict=True):
+        found.setdefault(replicas[number], []).append(Edge(sample, before))
+    return found
 
 
 def _number(key: Column) -> Column:
     return F.shiftright(key, REPLICA_SHIFT)
+
+
+def _sample(key: Column) -> Column:
+    """A key without its replica: `probes.packed`."""
+    return key.bitwiseAND(F.lit((1 << REPLICA_SHIFT) - 1))
 
 
 def _time_us(key: Column) -> Column:
@@ -234,5 +221,14 @@ def _breaks(spacing: Spacing) -> Column:
 
 
 def _text() -> Column:
-    """The text of a sample; where it came from Parquet, its fields as JSON."""
-    return F.coalesce("line", F.to_json(F.struct(*probes.FIELDS)))
+    """The text of a sample; where it came from Parquet, its fields in the words of `probe_rows`."""
+    whole = F.col("up").between(-WHOLE_MAX, WHOLE_MAX) & (F.col("up") == F.floor("up"))
+    words = (
+        F.col("replica"),
+        shown_time("time_s"),
+        F.when(
+            F.col("up").isNotNull(), F.when(whole, F.col("up").cast("long").cast("string")).otherwise("?")
+        ),
+        shown_time("latency_s"),
+    )
+    return F.coalesce("line", F.concat_ws(",", *[F.coalesce(word, F.lit("")) for word in words]))

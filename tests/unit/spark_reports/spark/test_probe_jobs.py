@@ -15,7 +15,7 @@ from quorate.spark_reports.model import contract
 from quorate.spark_reports.model.errors import ReportError
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
     from quorate.spark_reports.spark.probe_jobs import Found
 
@@ -104,17 +104,21 @@ def found_in(
     from quorate.spark_reports.spark import probe_files, probe_jobs  # noqa: PLC0415
 
     tested = probe_jobs.tested_samples(probe_files.read_samples(spark, paths), replicas)
-    return probe_jobs.find_intervals(tested, replicas, spacing)
+    return probe_jobs.find_edges(tested, spacing)
 
 
-def intervals_of(frame: "DataFrame") -> list[Interval]:
-    return sorted(Interval(*each) for each in frame.collect())
+def intervals_of(found: "Found", replicas: list[str] = REPLICAS) -> list[Interval]:
+    """What the edges come to, by the merge that every part of samples goes through."""
+    from quorate.spark_reports.spark import probe_jobs  # noqa: PLC0415
+
+    edges = probe_jobs.edges_by_replica(found.edges, replicas)
+    return [each for name in sorted(edges) for each in probes.merged(name, edges[name], found.spacing)]
 
 
 def assert_as_the_rule_says(spark: "SparkSession", paths: list[Path], samples: list[Sample]) -> None:
     expected = read_samples(samples, SPACING)
     found = found_in(spark, paths, REPLICAS, SPACING)
-    assert intervals_of(found.intervals) == sorted(expected.intervals)
+    assert sorted(intervals_of(found)) == sorted(expected.intervals)
     assert found.samples == len(samples)
     moments = set(expected.contradicted)
     aside = sum((replica, time_us) in moments for replica, time_us, _ in samples)
@@ -199,10 +203,8 @@ def test_bad_rows_are_kept_aside_with_the_reason_and_their_text(
     assert {each[1:] for each in aside if each[0] == "bad.jsonl"} == {(v, k) for k, v in BAD_JSON.items()}
     (packed,) = (each for each in aside if each[0].endswith(".parquet"))
     assert packed[1] == contract.BAD_TIME
-    assert json.loads(packed[2])["replica"] == "r1"
-    assert [each[:3] for each in intervals_of(found.intervals)] == [
-        ("r1", 1760000000000000, 1760000002000000)
-    ]
+    assert packed[2] == "r1,?,1,100000", "as plain Python says it"
+    assert [each[:3] for each in intervals_of(found)] == [("r1", 1760000000000000, 1760000002000000)]
     assert found.samples == len(BAD_JSON) + 3
 
 
@@ -243,7 +245,7 @@ def test_the_usual_step_is_that_of_the_rule_and_no_rows_come_to_the_driver_nor_t
     found = found_in(spark, paths, replicas, None)
     assert found.spacing == Spacing(probes.usual_step_us(samples))
     assert max(brought) <= 1, "one number at a time comes to the driver"
-    plan = found.intervals._jdf.queryExecution().toString() + found.rejected._jdf.queryExecution().toString()
+    plan = found.edges._jdf.queryExecution().toString() + found.rejected._jdf.queryExecution().toString()
     assert "FileScan parquet" in plan
     for word in ("Python", "InArrow", "InPandas", "CartesianProduct", "BroadcastNestedLoopJoin"):
         assert word not in plan, word
