@@ -21,7 +21,7 @@ from .input import sources
 from .input.foreign import LABEL
 from .input.rows import Reject
 from .input.sources import Source, find_source
-from .model import objectives, questions
+from .model import contract, objectives, questions
 from .model.aggregates import Aggregates, microseconds
 from .model.contract import LAG_S
 from .model.errors import ReportError, SparkMissing
@@ -31,8 +31,11 @@ from .model.questions import Questions
 from .model.run_document import Run, read_run
 from .page import page
 from .reference import loading, reference
-from .reference.trace import Input
+from .reference.trace import Input, row_counts
 from .spark.session import EMBEDDED, local_session
+from .store.folder import ClusterFolder
+from .store.kept import read_kept
+from .store.updating import update
 
 Engine = Literal["auto", "spark", "python"]
 
@@ -64,6 +67,8 @@ class Options:
         asked: the time whose rows count; all, where nothing is asked.
         slo: service level objectives, each as a share, by the name of an operation or event class.
         present: the choice in force, by its name in the report; None for those that were run, or majorities.
+        store: a folder that keeps what the probes of each day come to; only days that are new or changed are read of the input.
+        cluster: the name under which the store keeps them.
     """
 
     engine: Engine = "auto"
@@ -78,6 +83,8 @@ class Options:
     asked: Asked = EVERYTHING
     slo: Mapping[str, Fraction] = field(default_factory=dict)
     present: str | None = None
+    store: Path | None = None
+    cluster: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +99,8 @@ class Report:
     notes: tuple[str, ...]
 
 
-def make_report(input_path: Path, output_dir: Path, options: Options | None = None) -> Report:
-    """Make the report of what lies at `input_path`.
+def make_report(input_path: Path | None, output_dir: Path, options: Options | None = None) -> Report:
+    """Make the report of what lies at `input_path`; with a store of what that keeps then, also without any input.
 
     Writes `report.html` (self-contained), `figures.json` (each key is explained in it under `keys`), the folder `tables`
     with the same figures as Parquet, and the folder `parquet` with the rows kept aside; on Spark also with the tables
@@ -104,20 +111,30 @@ def make_report(input_path: Path, output_dir: Path, options: Options | None = No
         ReportError: a file is missing or unusable, an option does not fit the input, or the output cannot be written.
         SparkMissing: Spark was asked for, or is needed for so much input, and it or its Java is not there.
     """
-    return _Maker(find_source(input_path), output_dir, options or Options()).make()
+    wanted = options or Options()
+    _check(wanted)
+    if wanted.store is not None and wanted.cluster is not None:
+        folder = ClusterFolder(wanted.store, wanted.cluster)
+        source = Source(sources.PROBES, folder.place) if input_path is None else find_source(input_path)
+        return _Maker(source, output_dir, wanted, folder).make()
+    if input_path is None:
+        raise ReportError("there is nothing to report on: give --input, or --store and --cluster")
+    return _Maker(find_source(input_path), output_dir, wanted).make()
 
 
 class _Maker:
     """The steps to one report."""
 
-    def __init__(self, source: Source, output_dir: Path, options: Options) -> None:
+    def __init__(
+        self, source: Source, output_dir: Path, options: Options, folder: ClusterFolder | None = None
+    ) -> None:
         self.source = source
+        self.folder = folder
         self.output_dir = output_dir
         self.options = options
         self.tables = OutputFolder(output_dir / "tables", figure_tables.table_names())
         self.parquet = OutputFolder(output_dir / "parquet", SPARK_TABLES)
         self.notes: list[str] = []
-        _check(options)
         self.types = dict(known_types())
         if options.adt is None or isinstance(options.adt, str):
             self.adt = options.adt
@@ -141,6 +158,8 @@ class _Maker:
                 folder.discard()
 
     def _made(self) -> Report:
+        if self.folder is not None:
+            return self._of_days(self.folder)
         if self._wants_spark():
             try:
                 return self._with_spark()
@@ -175,6 +194,25 @@ class _Maker:
         loading.check_observed(self.source, found, counted.up_sets)
         figures = self._derive(counted, found, asked, "python")
         return self._write(figures, versions(), found.rejects)
+
+    def _of_days(self, folder: ClusterFolder) -> Report:
+        """The report of what a store keeps, once it has the days of the input."""
+        step_us, votes = self._step_us(None), self.options.votes
+        if self.source.kind != sources.PROBES:
+            raise ReportError(
+                f"{self.source.place} is no folder of probes, and a store keeps nothing else: leave --store out"
+            )
+        has_input = self.source.has_probes()
+        with folder.written() if has_input else folder.read():
+            if has_input:
+                self.notes += update(folder, self.source, step_us, votes).sentences(str(folder.place))
+            kept = read_kept(folder, self.options.asked, step_us, votes)
+        asked = self._ask(kept.trace.run, set())
+        counted = reference.aggregate(kept.trace, asked, microseconds(self.options.lag_s))
+        loading.check_observed(self.source, kept.trace, counted.up_sets)
+        aside = {contract.PROBES: sum(row.rows for row in kept.rejected)}
+        counted = replace(counted, rows=row_counts(kept.trace.read, aside), rejected=kept.rejected)
+        return self._write(self._derive(counted, kept.trace, asked, "python"), versions(), [])
 
     def _loaded(self) -> Input:
         options, source = self.options, self.source
@@ -321,6 +359,7 @@ def _replace(path: Path, text: str) -> None:
 
 
 def _check(options: Options) -> None:
+    _check_store(options)
     if options.engine == "python" and (options.master or options.driver_memory):
         raise ReportError("plain Python has no master and no driver memory: leave these out, or the engine")
     if isinstance(options.adt, str) and options.adt not in known_types():
@@ -341,6 +380,23 @@ def _check(options: Options) -> None:
         all(share >= 0 for share in options.mix.values()) and sum(options.mix.values()) > 0
     ):
         raise ReportError("the mix needs shares of 0 or more, one of them above 0")
+
+
+def _check_store(options: Options) -> None:
+    if options.store is None:
+        if options.cluster is not None:
+            raise ReportError("--cluster names a part of a store: give the --store too, or leave it out")
+        return
+    if options.cluster is None:
+        raise ReportError(f"{options.store} keeps days by cluster: name it with --cluster")
+    if not figure_tables.can_write():
+        raise ReportError(
+            "a store is kept in Parquet, which needs pyarrow; run: pip install 'quorate[reports]'"
+        )
+    if options.engine == "spark" or options.master or options.driver_memory:
+        raise ReportError(
+            "days are taken into a store in plain Python: leave --engine, --master and --driver-memory out"
+        )
 
 
 def figures_json(figures: Figures, made_by: Mapping[str, str]) -> str:

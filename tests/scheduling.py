@@ -23,6 +23,7 @@ GROUPS: Final[dict[str, tuple[str, ...]]] = {
         "tests/unit/spark_reports/spark/test_probe_jobs.py",
         "tests/unit/spark_reports/test_period_of_report.py",
         "tests/unit/spark_reports/test_report.py",
+        "tests/unit/spark_reports/test_report_of_days.py",
         "tests/unit/spark_reports/spark/test_session.py",
     ),
 }
@@ -110,6 +111,7 @@ SECONDS: Final[dict[str, int]] = {
     "tests/unit/spark_reports/test_cluster.py": 170,
     "tests/unit/spark_reports/test_period_of_report.py": 60,
     "tests/unit/spark_reports/test_report.py": 40,
+    "tests/unit/spark_reports/test_report_of_days.py": 20,
     "tests/unit/spark_reports/spark/test_engine.py": 90,
     "tests/unit/spark_reports/spark/test_probe_jobs.py": 30,
     "tests/unit/spark_reports/spark/test_session.py": 20,

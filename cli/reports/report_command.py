@@ -27,12 +27,24 @@ SLO_EXAMPLE: Final = "Enq=99.9,Deq=99"
 
 
 InputOption = Annotated[
-    Path,
+    Path | None,
     typer.Option(
         "--input",
         metavar="DIR|FILE",
-        help="A measured run, a folder of probes, a CSV trace, or saved JSON of a Prometheus range query.",
+        help="A measured run, a folder of probes, a CSV trace, or saved JSON of a Prometheus range query; may be left out with --store.",
     ),
+]
+StoreOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--store",
+        metavar="DIR",
+        help="Keep there what the probes of each day come to: of the input only days that are new or changed are read.",
+    ),
+]
+ClusterOption = Annotated[
+    str,
+    typer.Option("--cluster", metavar="NAME", help="With --store: whose days; a partition of that name."),
 ]
 OutOption = Annotated[
     Path, typer.Option("--out", metavar="DIR", help="Folder for the report; made if missing.")
@@ -81,7 +93,11 @@ LabelOption = Annotated[
 ]
 StepOption = Annotated[
     float | None,
-    typer.Option("--step", metavar="SECONDS", help="Time between samples; their median, where left out."),
+    typer.Option(
+        "--step",
+        metavar="SECONDS",
+        help="Time between samples; their median, where left out. A new --store needs it, and keeps it.",
+    ),
 ]
 LagOption = Annotated[
     float,
@@ -128,8 +144,11 @@ PresentOption = Annotated[
 
 @reported
 def report(
-    input_path: InputOption,
+    *,
+    input_path: InputOption = None,
     out: OutOption,
+    store: StoreOption = None,
+    cluster: ClusterOption = "",
     engine: EngineOption = "auto",
     master: MasterOption = "",
     driver_memory: MemoryOption = "",
@@ -170,6 +189,8 @@ def report(
         "lag_s": lag_s,
         "slo": by_name(",".join(slo), "--slo", _share, SLO_EXAMPLE) if slo else {},
         "present": present or None,
+        "store": store,
+        "cluster": cluster or None,
     }
     story = Console(stderr=True, highlight=False) if as_json else console()
     with _known_errors():
@@ -243,7 +264,7 @@ def _asked(from_time: str, to_time: str, last: str) -> Any:
     return Asked(moments["--from"], moments["--to"], last_us)
 
 
-def _made(story: Console, input_path: Path, out: Path, wanted: dict[str, Any]) -> Any:
+def _made(story: Console, input_path: Path | None, out: Path, wanted: dict[str, Any]) -> Any:
     try:
         from ...spark_reports.report import Options, make_report  # noqa: PLC0415 - an extra
     except ModuleNotFoundError as error:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import Final
 
 from .aggregates import Span
@@ -11,6 +11,28 @@ from .phrases import EARLIEST_S, LATEST_S
 DAY_US: Final = 86_400_000_000
 DAYS_MAX: Final = 3660
 """Ten years. Of more days, as many are taken together as it needs to be no more."""
+
+
+EPOCH: Final = date(1970, 1, 1)
+
+
+def date_of(day: int) -> str:
+    """The date of a day by its number since 1970 (UTC).
+
+    >>> date_of(20758)
+    '2026-11-01'
+    """
+    return (EPOCH + timedelta(days=day)).isoformat()
+
+
+def span_of_dates(first: str, last: str) -> Span:
+    """From the first moment of one date to the end of another.
+
+    Raises:
+        ValueError: one of them is no date.
+    """
+    start, end = (((date.fromisoformat(each) - EPOCH).days) * DAY_US for each in (first, last))
+    return Span(start, end + DAY_US)
 
 
 @dataclass(frozen=True, slots=True)

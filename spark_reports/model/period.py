@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from .aggregates import Span, microseconds
 from .contract import TIME_S_MAX
+from .days import DAY_US
 from .errors import ReportError
 from .phrases import moment
 from .run_document import Run
@@ -75,6 +76,10 @@ class ReportPeriod:
         except ValueError:
             named = None
         return named is None or self.around_days[0] <= named <= self.around_days[1]
+
+    def is_of_whole_days(self) -> bool:
+        """Whether it begins and ends with days (UTC)."""
+        return not any(each is not None and each % DAY_US for each in (self.from_us, self.to_us))
 
     def __str__(self) -> str:
         """In words: `from 2026-11-01 00:00:00 UTC to 2026-12-01 00:00:00 UTC`, or one of both."""

@@ -1,7 +1,7 @@
 """The days by which error budgets are burnt."""
 
 from quorate.spark_reports.model.aggregates import Span
-from quorate.spark_reports.model.days import DAY_US, DAYS_MAX, Days, days_of
+from quorate.spark_reports.model.days import DAY_US, DAYS_MAX, Days, date_of, days_of, span_of_dates
 
 NOVEMBER_US = 1_793_491_200_000_000
 HOUR_US = 3_600_000_000
@@ -47,3 +47,8 @@ def test_of_very_many_days_several_are_taken_together() -> None:
     assert longest.length_us % DAY_US == 0
     scaled = days_of(Span(0, 200_000_000), 1e11)
     assert scaled.number(200_000_000) <= DAYS_MAX
+
+
+def test_dates_and_numbers_of_days_since_1970() -> None:
+    assert [date_of(day) for day in (0, 59, 20_758)] == ["1970-01-01", "1970-03-01", "2026-11-01"]
+    assert span_of_dates("2026-11-01", "2026-11-02") == Span(NOVEMBER_US, NOVEMBER_US + 2 * DAY_US)

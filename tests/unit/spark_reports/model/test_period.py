@@ -130,3 +130,10 @@ def test_the_sentence_names_the_time_that_there_is() -> None:
         "up.csv has nothing from 2026-11-01 00:00:00 UTC: it speaks of the time from 2026-10-30 00:00:00 UTC to 2026-10-31 00:00:00 UTC"
     )
     assert "that can be told" in str(nothing_within("up.csv", ReportPeriod(0, 1), None))
+
+
+def test_whole_days_begin_and_end_at_midnight() -> None:
+    assert ReportPeriod(NOVEMBER_US, NOVEMBER_US + 3 * DAY_US).is_of_whole_days()
+    assert ReportPeriod(None, NOVEMBER_US).is_of_whole_days()
+    assert not ReportPeriod(NOVEMBER_US, NOVEMBER_US + 1).is_of_whole_days()
+    assert not ReportPeriod(NOVEMBER_US - 1, None).is_of_whole_days()

@@ -1,0 +1,1 @@
+"""Tests of unit.spark_reports.store."""
