@@ -4,7 +4,10 @@ Makes Parquet files by day (three racks whose outages are joint, replicas that f
 probe in a hundred lost), and measures, in a process of its own for each size, the whole report of them for a queue. One JSON line per size: rows, seconds, rows per second,
 processor seconds, the most memory that the Java process and Python held at once, results, machine, load, commit.
 
-    .venv/bin/python benchmarks/year_of_probes.py [--days 4 36 365] [--folder DIR] [--keep]
+With `--increments` a second line for each size: the run that takes the last day into a store that has the others
+(`one_day`), and the run before, which took these (`days_before`).
+
+    .venv/bin/python benchmarks/year_of_probes.py [--days 4 36 365] [--folder DIR] [--keep] [--increments]
 
 Needs 2 GB of disk for the year, and 4 GB more while it sorts. Exit code 1 when a row is lost, or a size fails.
 """
@@ -19,6 +22,7 @@ import sys
 import tempfile
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -151,13 +155,14 @@ def measure(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
     from quorate.spark_reports.report import Options, make_report  # noqa: PLC0415 - the parent needs no Spark
 
     size = sum(path.stat().st_size for path in folder.rglob("*.parquet"))
-    wanted = Options(
-        engine="spark",
-        master=options.master,
-        driver_memory=options.driver_memory,
-        adt="queue",
-        step_s=1.0 if options.step else None,
-    )
+    wanted = Options(adt="queue", step_s=1.0 if options.step else None)
+    if options.store:
+        wanted = replace(wanted, store=options.store, cluster="measured")
+    elif options.engine == "spark":
+        spark = {"master": options.master, "driver_memory": options.driver_memory}
+        wanted = replace(wanted, engine="spark", **spark)
+    else:
+        wanted = replace(wanted, engine="python")
     watch = Watch()
     watch.start()
     began = time.perf_counter()
@@ -191,6 +196,7 @@ def circumstances(options: argparse.Namespace) -> dict[str, Any]:
     head = subprocess.run([*run, "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
     changed = subprocess.run([*run, "status", "--porcelain"], capture_output=True, text=True, check=False)
     return {
+        "engine": options.engine,
         "master": options.master,
         "driver_memory": options.driver_memory,
         "machine": f"{model}, {os.cpu_count()} cores",
@@ -209,19 +215,45 @@ def run_size(days: int, place: Path, options: argparse.Namespace) -> bool:
     rows = int((folder / "rows").read_text())
     made_s = time.perf_counter() - began
     load = [round(each, 1) for each in os.getloadavg()]
-    command = [sys.executable, __file__, "--measure", str(folder), "--master", options.master]
-    command += ["--driver-memory", options.driver_memory]
-    command += ["--step"] if options.step else []
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
-    if not options.keep:
-        shutil.rmtree(folder)
-    if done.returncode:
-        print(json.dumps({"days": days, "failed": done.returncode}), flush=True)
+    try:
+        found = measured(folder, options)
+        line = {"days": days, **found, "made_s": round(made_s, 1), "load_average_before": load}
+        print(json.dumps(line | circumstances(options)), flush=True)
+        is_whole = found["rows"] == found["used"] == rows
+        if options.increments:
+            before, one_day = increments(folder, options)
+            line = {"days": days, "one_day": one_day, "days_before": before, "load_average_before": load}
+            print(json.dumps(line | circumstances(options)), flush=True)
+            same = ("rows", "used", "up_changes")
+            is_whole = is_whole and all(one_day[name] == found[name] for name in same)
+        return bool(is_whole)
+    except subprocess.CalledProcessError as error:
+        print(json.dumps({"days": days, "failed": error.returncode}), flush=True)
         return False
-    found = json.loads(done.stdout)
-    line = {"days": days, **found, "made_s": round(made_s, 1), "load_average_before": load}
-    print(json.dumps(line | circumstances(options)), flush=True)
-    return bool(found["rows"] == found["used"] == rows)
+    finally:
+        if not options.keep:
+            shutil.rmtree(folder)
+
+
+def measured(folder: Path, options: argparse.Namespace, *more: str) -> dict[str, Any]:
+    """What a process of its own measures."""
+    command = [sys.executable, __file__, "--measure", str(folder), "--master", options.master]
+    command += ["--driver-memory", options.driver_memory, "--engine", options.engine, *more]
+    command += ["--step"] if options.step else []
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    return dict(json.loads(done.stdout))
+
+
+def increments(folder: Path, options: argparse.Namespace) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Take all days but the last into a store, and then the last."""
+    *_, last = sorted((folder / "probes").iterdir())
+    with tempfile.TemporaryDirectory(prefix="quorate-store-") as store:
+        aside = last.rename(folder / "last-day")
+        try:
+            before = measured(folder, options, "--store", store, "--step")
+        finally:
+            aside.rename(last)
+        return before, measured(folder, options, "--store", store, "--step")
 
 
 def main() -> int:
@@ -237,8 +269,14 @@ def main() -> int:
     parser.add_argument(
         "--step", action="store_true", help="say that the step is a second; else it is measured"
     )
+    parser.add_argument("--engine", choices=("spark", "python"), default="spark")
+    parser.add_argument(
+        "--increments", action="store_true", help="measure the run of one day into a store too; with --step"
+    )
     parser.add_argument("--measure", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--store", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
+    options.step = options.step or options.increments
     if options.measure:
         print(json.dumps(measure(options.measure, options)))
         return 0
