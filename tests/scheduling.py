@@ -24,6 +24,7 @@ GROUPS: Final[dict[str, tuple[str, ...]]] = {
         "tests/unit/spark_reports/test_period_of_report.py",
         "tests/unit/spark_reports/test_report.py",
         "tests/unit/spark_reports/test_report_of_days.py",
+        "tests/unit/spark_reports/figures/test_frames.py",
         "tests/unit/spark_reports/spark/test_session.py",
     ),
 }
