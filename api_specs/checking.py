@@ -53,7 +53,9 @@ from .messages import (
 from .values import check_value
 
 ID_CHARS_MAX: Final = 500
-"""An entry's or a decision's id: a timestamp, or made of an object's name and an idempotency key. A lease's token, too."""
+"""An entry's or a decision's id: a timestamp, or made of an object's name and an idempotency key."""
+LEASE_TOKEN_CHARS_MAX: Final = len(f"{DELIVERIES_MAX}/") + ID_CHARS_MAX
+"""A lease's token: the count of deliveries, and the item's id. Every item that a replica takes in can be acknowledged."""
 AMBIGUOUS_MAX: Final = 100_000
 """Entries that a summary names as taken while they may not have been complete: about what a request body holds."""
 TERMS_MAX: Final = 100
@@ -199,7 +201,7 @@ def _check_command(command: ForwardableCommand, adt: str, limits: Limits) -> Non
 def _check_settle(command: SettleCommand) -> None:
     _check_listed(command.tokens, "tokens", SETTLE_TOKENS_MAX)
     for token in command.tokens:
-        _check_id(token)
+        _check_id(token, LEASE_TOKEN_CHARS_MAX)
     if not 0 <= command.span_us <= max(DELAY_S_MAX, LEASE_S_MAX) * 1e6:
         raise ValueError(f"span_us: must be 0, or at most {DELAY_S_MAX:.0f} seconds")
 
@@ -386,9 +388,9 @@ def _check_ballot(ballot: Ballot) -> None:
         raise ValueError("the end of all timestamps cannot be a term")
 
 
-def _check_id(text: str) -> None:
-    if not 1 <= len(text) <= ID_CHARS_MAX or not text.isascii() or not text.isprintable():
-        raise ValueError(f"id: must be 1 to {ID_CHARS_MAX} printable ASCII characters")
+def _check_id(text: str, most: int = ID_CHARS_MAX) -> None:
+    if not 1 <= len(text) <= most or not text.isascii() or not text.isprintable():
+        raise ValueError(f"id: must be 1 to {most} printable ASCII characters")
 
 
 def _check_short(text: str, what: str) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 from ...adts.log import Value
-from ...api_specs.checking import ID_CHARS_MAX
+from ...api_specs.checking import LEASE_TOKEN_CHARS_MAX
 from ...api_specs.commands import SettleResult
 from ...api_specs.limits import DELIVERIES_MAX, LEASE_S_MAX, SETTLE_TOKENS_MAX, Limits
 from ...api_specs.values import to_value
@@ -86,7 +86,7 @@ def _check_tokens(tokens: Sequence[Any]) -> None:
             raise BadInput(
                 f"a {kind} is no lease: pass what acquire gave each by itself (*leases), or its token"
             )
-        if not (1 <= len(token) <= ID_CHARS_MAX and token.isascii() and token.isprintable()):
+        if not (1 <= len(token) <= LEASE_TOKEN_CHARS_MAX and token.isascii() and token.isprintable()):
             raise BadInput(f"{token!r} is no lease: pass what acquire gave, or its token")
 
 

@@ -5,6 +5,7 @@ from typing import Annotated, Final
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from ...adts.log import DeadReason
+from ...api_specs.checking import ID_CHARS_MAX, LEASE_TOKEN_CHARS_MAX
 from ...api_specs.limits import DELAY_S_MAX, DELIVERIES_MAX, LEASE_S_MAX, SETTLE_TOKENS_MAX
 from ...client_sdk.api.lease_calls import LEASE_S
 from .object_models import Body, ItemsMax, WaitS
@@ -20,7 +21,7 @@ _LEASE: Final[dict[str, JsonValue]] = {
     "deadline": 1795203030.5,
 }
 _LETTER: Final[dict[str, JsonValue]] = {"item": {"job": 1}, "id": _ID, "reason": "rejected", "deliveries": 3}
-_TEXT: Final = r"^[\x20-\x7e]{1,500}$"
+_TEXT: Final = r"^[\x20-\x7e]{1,%d}$"
 
 LeaseS = Annotated[
     float,
@@ -52,7 +53,7 @@ class TokensBody(Body):
     """Which leases."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"tokens": [_TOKEN]}]})
-    tokens: list[Annotated[str, Field(pattern=_TEXT)]] = Field(
+    tokens: list[Annotated[str, Field(pattern=_TEXT % LEASE_TOKEN_CHARS_MAX)]] = Field(
         min_length=1,
         max_length=SETTLE_TOKENS_MAX,
         description="Which leases: the tokens that acquire gave",
@@ -89,7 +90,7 @@ class DeadLettersBody(Body):
     """Which dead letters, by the ids of their items; left out: all."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"ids": [_ID]}]})
-    ids: list[Annotated[str, Field(pattern=_TEXT)]] | None = Field(
+    ids: list[Annotated[str, Field(pattern=_TEXT % ID_CHARS_MAX)]] | None = Field(
         default=None, min_length=1, max_length=1000
     )
 

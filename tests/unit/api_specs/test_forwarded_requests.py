@@ -6,9 +6,9 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from quorate.adts.log import Entry, Value
+from quorate.adts.log import Entry, Leased, Value
 from quorate.adts.types.catalogue import SPECIFICATIONS
-from quorate.api_specs.checking import BadBatch, check_forwarded
+from quorate.api_specs.checking import ID_CHARS_MAX, LEASE_TOKEN_CHARS_MAX, BadBatch, check_forwarded
 from quorate.api_specs.commands import (
     AcquireCommand,
     CompareAndSetCommand,
@@ -18,6 +18,7 @@ from quorate.api_specs.commands import (
 )
 from quorate.api_specs.limits import (
     DEFAULTS,
+    DELIVERIES_MAX,
     FORWARD_S_MAX,
     FORWARDED_COMMANDS_MAX,
     LEASE_S_MAX,
@@ -69,6 +70,7 @@ def test_what_a_front_end_asks_passes(ask: ForwardedRequest) -> None:
         ({"commands": (AcquireCommand(1, 1, -1),)}, "deliveries_max: must be 0 to"),
         ({"commands": (AcquireCommand(1, 1, 0, "x" * 65),)}, "holder: must be at most 64"),
         ({"commands": (SettleCommand("accept", ("1/é",)),)}, "printable ASCII"),
+        ({"commands": (SettleCommand("accept", ("1" * (LEASE_TOKEN_CHARS_MAX + 1),)),)}, "id: must be 1 to"),
         (
             {"commands": (SettleCommand("accept", ("1/x",) * (SETTLE_TOKENS_MAX + 1)),)},
             "at most 1024 are allowed",
@@ -92,6 +94,13 @@ def test_a_forwarded_request_out_of_form_or_bounds_is_refused(change: dict[str, 
     with pytest.raises(BadBatch, match=r"^forwarded request: ") as caught:
         check_forwarded(replace(GOOD, **change), DEFAULTS, (*SPECIFICATIONS, "cart"))
     assert sentence in str(caught.value)
+
+
+def test_the_longest_token_that_a_lease_may_have_passes() -> None:
+    """An item with the longest id was delivered again and again: nobody could acknowledge it."""
+    longest = Leased(Entry("i" * ID_CHARS_MAX, AT, Value("1")), deliveries=DELIVERIES_MAX).token
+    assert len(longest) == LEASE_TOKEN_CHARS_MAX
+    check_forwarded(replace(GOOD, commands=(SettleCommand("accept", (longest,)),)), DEFAULTS, SPECIFICATIONS)
 
 
 @pytest.mark.parametrize("body_bytes_max", [2**16, 2**18])

@@ -4,9 +4,15 @@ from collections.abc import Iterator
 from typing import Any
 
 import httpx
+import msgspec
 import pytest
 
+from quorate.adts.log import Entry, Value
+from quorate.api_specs.checking import ID_CHARS_MAX
 from quorate.api_specs.limits import Limits
+from quorate.api_specs.messages import Append, Batch
+from quorate.replica.api.protocol_api import PATH
+from quorate.timestamps.timestamp import make
 from tests.support.in_process import InProcessCluster, in_process
 
 
@@ -93,6 +99,28 @@ def test_dead_letters_are_listed_requeued_and_discarded(
     assert again["item"] == "b"
     assert other.post("reject", {"tokens": [again["token"]], "dead_letter": False}) == {"lost": []}
     assert one.post("dead-letters/purge") == {"cleared": 2}
+    assert one.get("leases") == {"held": 0, "waiting": 0, "dead": 0}
+
+
+def test_an_item_with_the_longest_id_that_replicas_take_is_settled_over_http_and_by_the_sdk(
+    cluster: InProcessCluster, apis: tuple[Api, Api], request: pytest.FixtureRequest
+) -> None:
+    """Its token is longer than its id: it was delivered again and again, and failed the acknowledgement of those beside it."""
+    name, (one, _) = request.node.originalname, apis
+    stamp = make(cluster.clock.now().wall_us, 0, "site")
+    longest = Entry(stamp + "k" * (ID_CHARS_MAX - len(stamp)), stamp, Value('"long"'))
+    append = Append(f"queue/{name}", (longest,), "first")
+    for url in cluster.document.urls.values():
+        body = msgspec.json.encode(Batch(cluster.document.hash, (append,)))
+        assert httpx.post(url + PATH, content=body, timeout=60).status_code == 200
+    (lease,) = one.post("acquire", {"lease_s": 60})["leases"]
+    assert lease["id"] == longest.id
+    assert one.post("renew", {"tokens": [lease["token"]], "lease_s": 60})["lost"] == []
+    assert one.post("reject", {"tokens": [lease["token"]]}) == {"lost": []}
+    assert one.post("dead-letters/requeue", {"ids": [longest.id]}) == {"cleared": 1}
+    queue = cluster.front_end().client.queue(name)
+    (again,) = cluster.run(queue.acquire())
+    cluster.run(queue.ack(again.token))
     assert one.get("leases") == {"held": 0, "waiting": 0, "dead": 0}
 
 
