@@ -95,11 +95,11 @@ class Checked(NamedTuple):
 def check_batch(
     batch: Batch,
     limits: Limits,
-    check_calls: Callable[[Append], object] | None = None,
+    check_entries: Callable[[Append | Accept | Commit], object] | None = None,
     refused: Mapping[int, Refused] = MappingProxyType({}),
 ) -> Checked:
     """Which requests of `batch` are in form and in bounds, besides those that are `refused`: one that is not keeps out no other, for a front end sends
-    those of many callers together. `check_calls` raises ValueError where the code of an object's type says that entries are no calls of it.
+    those of many callers together. `check_entries` raises ValueError where entries that a request brings are none of its object.
     Raises BadBatch when no request is sound, or the batch itself is not."""
     if len(batch.requests) > limits.requests_max:
         raise BadBatch(
@@ -113,8 +113,8 @@ def check_batch(
             continue
         try:
             _check_request(request, limits)
-            if check_calls is not None and isinstance(request, Append):
-                check_calls(request)
+            if check_entries is not None and isinstance(request, Append | Accept | Commit):
+                check_entries(request)
         except ValueError as error:
             refused[place] = Refused("bad-request", f"requests[{place}]: {error}")
     if not refused:

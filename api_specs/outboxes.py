@@ -5,15 +5,16 @@ enqueued, under which idempotency key. So a record that is relayed twice, or was
 """
 
 import re
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 import msgspec
 
-from ..adts.log import Value
+from ..adts.log import Entry, Value
 from ..adts.types.catalogue import adt_of
-from ..timestamps.timestamp import wall_us
+from ..timestamps.timestamp import parse, wall_us
 from .limits import DELAY_S_MAX
-from .messages import Append
+from .messages import Accept, Append, Commit
 
 MARK: Final = "@"
 _KEY: Final = re.compile(r"[\x21-\x7e]{1,220}")
@@ -72,16 +73,36 @@ def record_of(text: Value) -> Record:
     return Record(key, Value(bytes(value).decode()), since_us, delay_s, expires_s)
 
 
-def check_records(request: Append, offset_max_s: float) -> None:
-    """Raises BadRecord unless the entries for an outbox are records as enqueues leave them there: its relay could do nothing with others, and has
-    room for few of them. Clocks are apart by that much at most."""
-    for place, entry in enumerate(request.entries):
-        if isinstance(entry.value, str):
-            try:
-                since_us = record_of(entry.value).since_us
-                if since_us > wall_us(entry.t) + 2e6 * offset_max_s:
-                    raise BadRecord("it counts its times from later than it is stored")
-            except BadRecord as error:
-                raise BadRecord(
-                    f"entries[{place}]: {request.object} keeps what its queue's enqueues leave there: {error}"
-                ) from None
+def check_records(request: Append | Accept | Commit, offset_max_s: float) -> None:
+    """Raises BadRecord unless the entries that the request brings to an outbox are records as enqueues leave them there: its relay could do nothing
+    with others, and has room for few of them. Clocks are apart by that much at most."""
+    for place, entry in _brought(request):
+        try:
+            _check_record(entry, offset_max_s)
+        except BadRecord as error:
+            raise BadRecord(
+                f"{place}: {request.object} keeps what its queue's enqueues leave there: {error}"
+            ) from None
+
+
+def _brought(request: Append | Accept | Commit) -> Iterator[tuple[str, Entry]]:
+    """What the relay would meet, and where in the request it stands. A dead letter it does not."""
+    if isinstance(request, Append):
+        yield from ((f"entries[{place}]", entry) for place, entry in enumerate(request.entries))
+    elif request.summary is not None:
+        yield from ((f"adopted[{place}]", entry) for place, entry in enumerate(request.summary.adopted))
+        for place, lease in enumerate(request.summary.leases):
+            yield f"leases[{place}]", lease.entry
+
+
+def _check_record(entry: Entry, offset_max_s: float) -> None:
+    """An enqueue has its times in the record: one with times in its id would wait here until then, or become a dead letter."""
+    try:
+        parse(entry.id)
+    except ValueError:
+        raise BadRecord("its id is none that an enqueue gives, which is a timestamp") from None
+    if (
+        isinstance(entry.value, str)
+        and record_of(entry.value).since_us > wall_us(entry.t) + 2e6 * offset_max_s
+    ):
+        raise BadRecord("it counts its times from later than it is stored")

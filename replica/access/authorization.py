@@ -160,10 +160,12 @@ def _foreign(caller: Credential) -> str:
     return "the site belongs to another token: connect anew"
 
 
-def may_hand_on(request: Append, caller: Credential) -> bool:
+def may_hand_on(request: Append | Accept | Commit, caller: Credential) -> bool:
     """Whether calls on an object of one's own type, and records of an outbox, are taken as they are. What is stored must come to other
-    replicas, whichever class it was stored under: it is written back by replicas, and by who carries it to another configuration. No other front end writes such calls back."""
-    return request.attempt == "repair" and not caller.scopes.isdisjoint(("admin", "replica"))
+    replicas, whichever class it was stored under: it is written back by replicas, and by who carries it to another configuration. No other front end writes
+    such calls back, and none but a relay decides what an outbox keeps."""
+    is_stored = not isinstance(request, Append) or request.attempt == "repair"
+    return is_stored and not caller.scopes.isdisjoint(("admin", "replica"))
 
 
 def changes(request: Request) -> bool:

@@ -22,11 +22,13 @@ from ...api_specs.messages import (
     PROTOCOL_HEADER,
     SPOKEN,
     UNTOLD,
+    Accept,
     Announcement,
     Append,
     Batch,
     BatchReply,
     Collect,
+    Commit,
     ForwardedReply,
     ForwardedRequest,
     Refused,
@@ -108,10 +110,11 @@ class Batches:
             raise lacks_scope(lacking)
         return found, _answer_type(headers.get(b"accept", b"").decode("latin-1"), media_type)
 
-    def _check_entries(self, caller: Credential, request: Append) -> None:
+    def _check_entries(self, caller: Credential, request: Append | Accept | Commit) -> None:
         if not may_hand_on(request, caller):
             document = self.member.document
-            check_calls(self._types, document.limits.stored_depth_max, request)
+            if type(request) is Append:
+                check_calls(self._types, document.limits.stored_depth_max, request)
             if document.outbox(request.object) is not None:
                 check_records(request, document.clock.offset_max_s)
 
