@@ -23,7 +23,6 @@ INT_MIN: Final = -(1 << 63)
 INT_MAX: Final = (1 << 64) - 1
 PLACE_CHARS_MAX: Final = 80
 _NESTED: Final = (list, tuple, dict)
-_NO_NUMBER_HAS: Final = '",[{'
 _MAY_HAVE_A_FLOAT: Final = re.compile(r"\d[.eE]")
 _APART: Final = "\2"
 """No JSON text has it, nor "\0" or "\1": strings have control characters escaped."""
@@ -165,11 +164,16 @@ def comparable(value: Value | None) -> str | None:
 
 
 def is_equal(value: Value, other: Value) -> bool:
-    """Whether two values are equal in JSON's data model. What is built otherwise is found out before numbers are compared by their amounts."""
+    """Whether two values are equal in JSON's data model, whoever wrote their texts: a log may hold one that is not canonical, as ` 1E3 `. What Python
+    finds to differ does. What it takes for equal may have `true` for `1`, which their canonical texts tell apart."""
     if value == other:
         return True
-    is_built_alike = all(value.count(each) == other.count(each) for each in _NO_NUMBER_HAS)
-    return is_built_alike and comparable(value) == comparable(other)
+    found, sought = parsed(value.encode()), parsed(other.encode())
+    return bool(found == sought) and _comparable_text(found) == _comparable_text(sought)
+
+
+def _comparable_text(found: Any) -> str | None:
+    return comparable(Value(canonical(found).decode()))
 
 
 def _amount(word: str) -> str:

@@ -299,6 +299,22 @@ def test_a_number_of_many_digits_is_gone_through_once() -> None:
         ("9007199254740993", "9007199254740992.0", False),
         ("9007199254740992", "9007199254740992.0", True),
         ("18446744073709551615", "18446744073709551616.0", False),
+        # Texts that no API writes.
+        (" 1 ", "1", True),
+        (" 1 ", "2", False),
+        (" 1 ", "true", False),
+        ("1E15", "1000000000000000.0", True),
+        ("1E15", "1000000000000000", True),
+        ("-0", "0", True),
+        ("1.50", "1.5", True),
+        ('{"b":1,"a":2}', '{"a":2,"b":1}', True),
+        ('{"b":1,"a":2}', '{"a":1,"b":2}', False),
+        ('{"a":1,"a":2}', '{"a":2}', True),
+        ('{"a":1,"a":2}', '{"a":1}', False),
+        ('"\\u0061"', '"a"', True),
+        ('"\\u0022"', '"\\""', True),
+        ('{"a":[1,{"b":true}] }', '{"a":[1.0,{"b":true}]}', True),
+        ('{"a":[1,{"b":true}] }', '{"a":[1.0,{"b":1}]}', False),
     ],
 )
 def test_equality_of_values(left: str, right: str, equal: bool) -> None:

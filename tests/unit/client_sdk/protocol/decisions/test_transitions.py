@@ -295,6 +295,15 @@ def test_a_swap_that_fails_on_a_known_value_changes_nothing() -> None:
     assert plan.summary is NOTHING
 
 
+def test_a_swap_finds_its_old_value_however_the_log_has_it_written() -> None:
+    """Who appends by the replica protocol may write ` 1 `, and a read shows 1."""
+    there = Summary(horizon=at(1), value=Value(' {"b":1E0,"a":"\\u0061"} '))
+    old, other = Value('{"a":"a","b":1}'), Value('{"a":"a","b":true}')
+    assert cell_plan(there, {}, CompareAndSetCommand(other, Value("2"))).results == {0: False}
+    plan = cell_plan(there, {}, CompareAndSetCommand(old, Value("2")))
+    assert (plan.results, plan.summary.value) == ({0: True}, "2")
+
+
 def test_a_swap_that_fails_on_an_incomplete_value_writes_it_back() -> None:
     """Else a later reader might not see what this answer rests on."""
     plan = cell_plan(NOTHING, doubtful(1), CompareAndSetCommand(Value("9"), Value("2")))
