@@ -255,7 +255,8 @@ class PlainClass:
         return Invocation(operation, tuple(frozen_ones))
 
     def check_stored(self, text: str) -> None:
-        """Raises BadClass unless `text` is a call that a front end may store: of a blind operation, with arguments that `call` takes."""
+        """Raises BadClass unless `text` is a call that a front end may store: of a blind operation, with arguments that `call` takes, and as
+        `call_text` writes it. What another text brings to the state may be many times as long: `1e15` is written with all its digits."""
         operation, args = _call_parts(text)
         hints = self._stored_hints.get(operation)
         if hints is None:
@@ -264,6 +265,10 @@ class PlainClass:
         # What was read from JSON can be written as JSON. Else `call` says what is wrong, or what it leaves out are defaults.
         if len(args) != len(hints) or not all(map(fits, args, hints)):
             self.call(operation, *args)
+        if _dumped([operation, args]) != text:
+            raise BadClass(
+                f"{_short(text)} is not as calls are written: {_short(_dumped([operation, args]))}"
+            )
 
     def answer(self, response: Response) -> Any:
         """What a call of the method gives: the result of one that ended Ok, else its exception is raised."""

@@ -7,9 +7,11 @@ import re
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable
 from enum import IntEnum
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Final, Literal, Self
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from quorate.adts.collector import COLLECTOR
 from quorate.adts.dependency import Bound, TooLarge, dependencies
@@ -563,7 +565,7 @@ def test_a_call_may_be_stored_where_it_may_be_made(args: list[Any]) -> None:
         def op(self, a: str | list[int], b: int = 1) -> None:
             pass
 
-    found, text = PlainClass(Made), json.dumps(["op", args])
+    found, text = PlainClass(Made), json.dumps(["op", args], separators=(",", ":"))
     try:
         found.call("op", *args)
     except BadClass as error:
@@ -571,6 +573,62 @@ def test_a_call_may_be_stored_where_it_may_be_made(args: list[Any]) -> None:
             found.check_stored(text)
     else:
         found.check_stored(text)
+
+
+_PARTS: Final = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(1 << 63), (1 << 64) - 1)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters(exclude_categories=["Cs"])),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(st.characters(exclude_categories=["Cs"])), inner),
+    max_leaves=10,
+)
+
+
+class Keeper:
+    """Keeps whatever it is given."""
+
+    blind = ("keep",)
+    examples: ClassVar[dict[str, Any]] = {"what": ("x",)}
+
+    def __init__(self) -> None:
+        self.kept: list[Any] = []
+
+    def keep(self, what: Any) -> None:
+        """Keep it."""
+        self.kept.append(what)
+
+
+@given(_PARTS)
+def test_a_call_may_be_stored_as_it_is_written_and_brings_the_state_no_more(what: Any) -> None:
+    found = PlainClass(Keeper)
+    call = found.call("keep", what)
+    text = call_text(call)
+    found.check_stored(text)
+    state, _ = found.run(None, call)
+    arguments = text.removeprefix('["keep",').removesuffix("]")
+    assert state == f'{{"state":{{"kept":{arguments}}},"version":1}}'
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        "[1e15]",
+        "[1E5]",
+        "[-0]",
+        "[1.50]",
+        "[ 1]",
+        '["\\u0061"]',
+        '[{"b":1,"a":2}]',
+        '[{"a":1,"a":1}]',
+        "[1] ",
+    ],
+)
+def test_a_call_that_is_not_as_it_is_written_is_not_stored(args: str) -> None:
+    """`1e15` has 4 characters, and 18 in a state: calls within their bound made a state that no value may be."""
+    with pytest.raises(BadClass, match=r"^\[.* is not as calls are written: \[\"keep\",\["):
+        PlainClass(Keeper).check_stored(f'["keep",{args}]')
 
 
 @pytest.mark.parametrize(

@@ -42,6 +42,7 @@ NOT_TAKEN = {
     '["take",[]]': "take is no blind operation of PriorityQueue",
     '"x"': '"x" is no call',
     "{}": "{} is no call",
+    '["put",[1e15,1]]': 'is not as calls are written: ["put",[1000000000000000.0,1]]',
     f'["put",[{"[" * DEPTH}{"]" * DEPTH}]]': f"nested {DEPTH} deep at most",
 }
 
