@@ -12,11 +12,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import reduce
 from pathlib import Path
-from typing import Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader expects
 
 from ..input.probe_rows import intervals_of
@@ -31,22 +31,31 @@ from ..model.period import EVERYTHING, Asked, ReportPeriod, nothing_within
 from ..model.questions import Questions
 from ..model.run_document import Run
 from ..reference import loading
+from ..reference.seen_outages import Stretch
 from ..reference.trace import (
     Input,
     UpSet,
     aggregate_trace,
     deciding_periods,
     enough_of,
+    in_order,
     row_counts,
     up_sets_of,
 )
-from . import jobs, outcome_jobs, probe_files, probe_jobs
+from . import jobs, outcome_jobs, probe_files, probe_jobs, rollups
 from .expressions import TEXT, json_rows, schema, small_table, within
+from .rollups import Cell, Group
 
 Row = TypeVar("Row", bound=NamedTuple)
 
-JOIN_BINS_MIN: Final = 256
-JOIN_BINS_MAX: Final = 1 << 20
+JOIN_PIECES_MIN: Final = 256
+JOIN_PIECES_MAX: Final = 1 << 20
+STRETCH_ROWS: Final = 50_000
+"""About so many attempts, 5 MB in memory, are put in order at once."""
+
+STRETCHES_MAX: Final = 4096
+"""For 200 million attempts; of each choice and operation so many rows come to the driver at most."""
+
 REJECTED: Final = schema(kind=TEXT, source=TEXT, reason=TEXT, line=TEXT)
 NAMES_MAX: Final = 10_000
 
@@ -61,6 +70,7 @@ class Stored:
     up_sets: Sequence[UpSet]
     up_set_table: DataFrame
     operations: DataFrame
+    groups: Sequence[Group]
     rejected: DataFrame
 
     @property
@@ -75,9 +85,7 @@ class Stored:
 
     def attempted(self) -> set[tuple[str, str]]:
         """Each quorum choice and operation that was tried."""
-        return {
-            (row[0], row[1]) for row in self.operations.select("choice", "operation").distinct().collect()
-        }
+        return {(group.choice, group.operation) for group in self.groups}
 
 
 class _Folder:
@@ -136,7 +144,7 @@ def take(spark: SparkSession, source: Source, found: Input, folder: Path) -> Sto
     with _spark_errors(source):
         reader = _Reader(spark, source, folder)
         reader.store_intervals("intervals", found.intervals)
-        return reader.with_trace(found, small_table(spark, [], jobs.GOOD))
+        return reader.with_trace(found, reader.folder.store("operations", small_table(spark, [], jobs.GOOD)))
 
 
 class _Reader:
@@ -148,7 +156,6 @@ class _Reader:
         self.folder = _Folder(spark, folder)
         self.rejected: list[DataFrame] = []
         self.read: dict[str, int] = {}
-        self.cached: list[DataFrame] = []
 
     def probes_within(self, votes: Mapping[str, int], asked: Asked) -> tuple[Run, ReportPeriod | None]:
         """As `loading.probes_within`, for a source without run.json."""
@@ -173,15 +180,13 @@ class _Reader:
 
     def with_trace(self, trace: Input, operations: DataFrame) -> Stored:
         """Lay replicas and links together, and store what is left to store."""
-        operations = self.folder.store("operations", operations)
         aside = [(each.kind, each.source, each.reason, each.line) for each in trace.rejects]
         every = [small_table(self.spark, aside, REJECTED), *self.rejected]
         rejected = self.folder.store("rejected", reduce(DataFrame.unionByName, every))
-        for frame in self.cached:
-            frame.unpersist()
         up_sets = up_sets_of(trace)
         stored = self.folder.store("up_sets", outcome_jobs.up_set_table(self.spark, up_sets))
-        return Stored(self.spark, self.source, trace, up_sets, stored, operations, rejected)
+        groups = _collect(jobs.groups_of(operations), Group)
+        return Stored(self.spark, self.source, trace, up_sets, stored, operations, groups, rejected)
 
     def _operations(self, run: Run, period: ReportPeriod | None) -> DataFrame:
         parts = []
@@ -191,15 +196,20 @@ class _Reader:
         if self.source.operation_parquet is not None:
             parts.append(jobs.read_packed_operations(self.spark, self.source.operation_parquet, period))
         every = reduce(DataFrame.unionByName, parts, small_table(self.spark, [], jobs.READ))
-        read = within(every, period, "start_s")
         tested = jobs.test_operations(
-            read, jobs.choice_table(self.spark, run.choices), jobs.object_table(self.spark, run), run
-        ).persist()
-        marked = jobs.mark_duplicates(tested).persist()
-        self.cached += [marked, tested]
-        self.rejected.append(jobs.rejected_rows(marked, contract.OPERATIONS))
-        self.read[contract.OPERATIONS] = marked.count()
-        return jobs.good_rows(marked)
+            within(every, period, "start_s"),
+            jobs.choice_table(self.spark, run.choices),
+            jobs.object_table(self.spark, run),
+            run,
+        )
+        marked = jobs.mark_duplicates(tested)
+        rows = Observation()
+        counted = marked.observe(rows, F.count(F.lit(1)).alias("read"), F.count("reason").alias("aside"))
+        operations = self.folder.store("operations", jobs.good_rows(counted))
+        self.read[contract.OPERATIONS] = rows.get["read"]
+        if rows.get["aside"]:  # few, if any: to find them again costs less than to keep all rows at hand
+            self.rejected.append(jobs.rejected_rows(marked, contract.OPERATIONS))
+        return operations
 
     def store_intervals(self, name: str, intervals: Sequence[Interval]) -> None:
         self.folder.store(name, outcome_jobs.interval_table(self.spark, intervals))
@@ -241,30 +251,44 @@ def aggregate(stored: Stored, questions: Questions, lag_us: int) -> tables.Aggre
             outcome_jobs.decider_table(stored.spark, questions.run_systems),
         )
         periods = outcome_jobs.period_table(stored.spark, deciding_periods(up_sets, questions, enough))
-        start_us, end_us = min(each.start_us for each in up_sets), max(each.end_us for each in up_sets)
-        bins = max(JOIN_BINS_MIN, min(JOIN_BINS_MAX, len(up_sets)))
-        starts = outcome_jobs.count_starts(
+        pieces = max(JOIN_PIECES_MIN, min(JOIN_PIECES_MAX, len(up_sets)))
+        span_us = min(each.start_us for each in up_sets), max(each.end_us for each in up_sets)
+        counted = outcome_jobs.count_attempts(
             placed,
             stored.up_set_table,
             periods,
             lag_us=lag_us,
-            origin_us=start_us,
-            width_us=(end_us - start_us) // bins + 1,
+            pieces=outcome_jobs.pieces_of(*span_us, pieces),
+            span=trace.span,
+            days=days_of(trace.span, trace.run.time_scale),
         )
-        aside = {row[0]: row[1] for row in stored.rejected.groupBy("kind").count().collect()}
+        cells = _collect(counted, Cell)
+        aside = {row[0]: row[1] for row in _brought(stored.rejected.groupBy("kind").count())}
         return replace(
             aggregate_trace(trace, up_sets, questions, enough),
-            bins=_collect(jobs.count_bins(operations, trace.span), tables.BinCount),
-            days=_collect(
-                jobs.count_days(operations, days_of(trace.span, trace.run.time_scale)), tables.DayCount
-            ),
-            classes=_collect(jobs.count_classes(operations), tables.ClassCount),
-            starts=_collect(starts, tables.StartCount),
-            latencies=_collect(jobs.latency_quantiles(operations), tables.Latency),
-            seen=_collect(outcome_jobs.seen_outages(placed), tables.SeenOutage),
+            bins=in_order(rollups.bins(cells)),
+            days=in_order(rollups.days(cells)),
+            classes=in_order(rollups.classes(stored.groups)),
+            starts=in_order(rollups.starts(cells)),
+            latencies=in_order(rollups.latencies(stored.groups)),
+            seen=_seen_outages(stored),
             rows=row_counts(trace.read, aside),
             rejected=_collect(jobs.rejected_counts(stored.rejected), tables.Rejected),
         )
+
+
+def _seen_outages(stored: Stored) -> tuple[tables.SeenOutage, ...]:
+    """The outages as operations saw them, from stretches of about `STRETCH_ROWS` attempts."""
+    if not stored.groups:
+        return ()
+    number = sum(group.operations for group in stored.groups) // STRETCH_ROWS + 1
+    pieces = outcome_jobs.pieces_of(
+        min(group.first_us for group in stored.groups),
+        max(group.last_us for group in stored.groups),
+        min(STRETCHES_MAX, number),
+    )
+    rows = _brought(outcome_jobs.stretches(stored.operations, pieces))
+    return in_order(rollups.seen((*row[:3], Stretch(*row[3:])) for row in rows))
 
 
 def versions(spark: SparkSession) -> dict[str, str]:
@@ -275,9 +299,13 @@ def versions(spark: SparkSession) -> dict[str, str]:
 
 def _collect(frame: DataFrame, row_type: type[Row]) -> tuple[Row, ...]:
     """Bring a grouped result to the driver, in the order of its columns (None first)."""
-    names = row_type._fields
-    found = [row_type(*row) for row in frame.select(*names).collect()]
+    found = [row_type(*row) for row in _brought(frame.select(*row_type._fields))]
     return tuple(sorted(found, key=tables.sort_key))
+
+
+def _brought(frame: DataFrame) -> Sequence[Sequence[Any]]:
+    """Bring the few rows of a grouped result to the driver."""
+    return frame.collect()
 
 
 @contextmanager

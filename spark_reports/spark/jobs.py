@@ -15,8 +15,7 @@ from pyspark.sql import types as T  # noqa: N812
 
 from ..input import parquet_files
 from ..model import contract
-from ..model.aggregates import EXAMPLE_CHARS, QUANTILE_ACCURACY, QUANTILES, Span
-from ..model.days import Days
+from ..model.aggregates import EXAMPLE_CHARS, QUANTILE_ACCURACY, QUANTILES
 from ..model.period import ReportPeriod
 from ..model.quorum_choices import Choice
 from ..model.run_document import Run
@@ -26,7 +25,6 @@ from .expressions import (
     NUMBER,
     TEXT,
     TEXTS,
-    bin_of,
     file_name,
     first_reason,
     microseconds,
@@ -144,13 +142,13 @@ def test_operations(read: DataFrame, choices: DataFrame, objects: DataFrame, run
 
 
 def mark_duplicates(tested: DataFrame) -> DataFrame:
-    """Keep one row of each front end, object, operation and start, as `rows.without_duplicates` says."""
-    good = F.col("reason").isNull()
+    """Keep one row of each front end, object, operation and start, as `rows.without_duplicates` says; bad rows are like no other."""
+    alike = F.coalesce("start_us", -1 - F.monotonically_increasing_id())
     preference = ("latency_us", "outcome", F.coalesce("event_class", F.lit("")), "choice", "source", "line")
-    same = Window.partitionBy("front_end", "object", "operation", "start_us").orderBy(*preference)
-    ranked = tested.where(good).withColumn("rank", F.row_number().over(same))
+    same = Window.partitionBy("front_end", "object", "operation", "alike").orderBy(*preference)
+    ranked = tested.withColumn("alike", alike).withColumn("rank", F.row_number().over(same))
     duplicate = F.when(F.col("rank") > 1, F.lit(contract.DUPLICATE))
-    return ranked.withColumn("reason", duplicate).drop("rank").unionByName(tested.where(~good))
+    return ranked.withColumn("reason", F.coalesce("reason", duplicate)).drop("alike", "rank")
 
 
 def _operation_reason(run: Run) -> Column:
@@ -203,33 +201,14 @@ def rejected_counts(rejected: DataFrame) -> DataFrame:
     return rejected.groupBy("source", "reason").agg(F.count("*").alias("rows"), example.alias("example"))
 
 
-def count_bins(operations: DataFrame, span: Span) -> DataFrame:
-    """Count outcomes by choice, operation and timeline bin of the start."""
-    started = operations.withColumn("bin", bin_of(F.col("start_us"), span.start_us, span.bin_us))
-    counts = [F.count_if(F.col("outcome") == outcome).alias(outcome) for outcome in contract.OUTCOMES]
-    return started.groupBy("choice", "operation", "bin").agg(*counts)
-
-
-def count_days(operations: DataFrame, days: Days) -> DataFrame:
-    """Count attempts and answers by choice, operation and day of the start."""
-    started = operations.withColumn("day", bin_of(F.col("start_us"), days.origin_us, days.length_us))
-    return started.groupBy("choice", "operation", "day").agg(
-        F.count("*").alias("attempts"), F.count_if(F.col("outcome") == "ok").alias("ok")
-    )
-
-
-def count_classes(operations: DataFrame) -> DataFrame:
-    """Count by choice, operation, outcome and event class."""
-    return operations.groupBy("choice", "operation", "outcome", "event_class").agg(
-        F.count("*").alias("operations")
-    )
-
-
-def latency_quantiles(operations: DataFrame) -> DataFrame:
-    """Give latency quantiles in seconds, by choice, operation, event class and outcome."""
+def groups_of(operations: DataFrame) -> DataFrame:
+    """Sum up operations by choice, operation, event class and outcome (`rollups.Group`): latency quantiles, first and last start."""
     quantiles = F.percentile_approx("latency_s", list(QUANTILES), QUANTILE_ACCURACY)
-    keys = ("choice", "operation", "event_class", "outcome")
-    grouped = operations.groupBy(*keys).agg(F.count("*").alias("operations"), quantiles.alias("quantiles"))
+    grouped = operations.groupBy("choice", "operation", "event_class", "outcome").agg(
+        F.count("*").alias("operations"),
+        quantiles.alias("quantiles"),
+        F.min("start_us").alias("first_us"),
+        F.max("start_us").alias("last_us"),
+    )
     names = ("p50_s", "p90_s", "p99_s", "max_s")
-    columns = [F.col("quantiles")[index].alias(name) for index, name in enumerate(names)]
-    return grouped.select(*keys, "operations", *columns)
+    return grouped.select("*", *[F.col("quantiles")[index].alias(name) for index, name in enumerate(names)])

@@ -2,12 +2,15 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter
-from typing import Final
+from typing import Final, NamedTuple
 
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader expects
 
 from ..input.rows import Interval
+from ..model.aggregates import Span
+from ..model.days import Days
+from ..reference.seen_outages import Stretch
 from ..reference.trace import Period, UpSet
 from .expressions import FLAG, INT, LONG, TEXT, bin_of, schema, small_table
 
@@ -18,6 +21,18 @@ UP_SET: Final = schema(view=TEXT, start_us=LONG, end_us=LONG, up=LONG)
 PERIOD: Final = schema(
     view=TEXT, system=INT, start_us=LONG, end_us=LONG, changed_before=FLAG, changed_after=FLAG
 )
+
+
+class Pieces(NamedTuple):
+    """Time cut into pieces of equal width, from before all of it on."""
+
+    origin_us: int
+    width_us: int
+
+
+def pieces_of(start_us: int, end_us: int, number: int) -> Pieces:
+    """Cut a time, with both its ends, into so many pieces."""
+    return Pieces(start_us, (end_us - start_us) // number + 1)
 
 
 def interval_table(spark: SparkSession, intervals: Iterable[Interval]) -> DataFrame:
@@ -59,19 +74,23 @@ def with_view(operations: DataFrame, views: DataFrame, deciders: DataFrame) -> D
     )
 
 
-def count_starts(
+def count_attempts(
     operations: DataFrame,
     up_sets: DataFrame,
     periods: DataFrame,
     *,
     lag_us: int,
-    origin_us: int,
-    width_us: int,
+    pieces: Pieces,
+    span: Span,
+    days: Days,
 ) -> DataFrame:
-    """Count operations by choice, operation, outcome, the up-set at their start, and whether a change was near.
+    """Count operations by choice, operation and outcome: by bin of the timeline and day of their start, and by `up` and `near`.
+
+    `up` is the up-set at the start, and `near` whether a change was. Of each row either bin and day are null, or `near` is: one pass
+    over the operations gives both tables, and `rollups` what is made of them.
 
     A join on "start lies within the interval" alone would compare every operation with every interval. Both sides are
-    therefore cut into bins of equal width first, so that only neighbours meet; an interval stands in each bin that it
+    therefore cut into pieces of equal width first, so that only neighbours meet; an interval stands in each piece that it
     touches.
 
     Args:
@@ -79,8 +98,9 @@ def count_starts(
         up_sets: `UP_SET`, disjoint within a view.
         periods: `PERIOD`.
         lag_us: how near a change must be.
-        origin_us: where bins begin, at or before the first interval.
-        width_us: width of a bin, about the mean length of an interval.
+        pieces: where pieces begin and how wide they are.
+        span: the window, with its bins.
+        days: the days.
     """
     started = operations.select(
         "choice",
@@ -90,9 +110,11 @@ def count_starts(
         "system",
         F.col("start_us").alias("at_us"),
         F.col("end_us").alias("done_us"),
-        bin_of(F.col("start_us"), origin_us, width_us).alias("piece"),
+        bin_of(F.col("start_us"), span.start_us, span.bin_us).alias("bin"),
+        bin_of(F.col("start_us"), days.origin_us, days.length_us).alias("day"),
+        bin_of(F.col("start_us"), *pieces).alias("piece"),
     )
-    sets, states = _pieces(up_sets, origin_us, width_us), _pieces(periods, origin_us, width_us)
+    sets, states = _pieces(up_sets, pieces), _pieces(periods, pieces)
     within = (F.col("at_us") >= F.col("start_us")) & (F.col("at_us") < F.col("end_us"))
     placed = _left(started, sets, ["view", "piece"], within).drop("start_us", "end_us")
     decided = _left(placed, states, ["view", "system", "piece"], within)
@@ -100,15 +122,16 @@ def count_starts(
         F.col("changed_after") & (F.col("done_us") + lag_us > F.col("end_us"))
     )
     counted = decided.withColumn("near", F.coalesce(near, F.lit(False)))
-    return counted.groupBy("choice", "operation", "outcome", "up", "near").agg(
+    keys = ["choice", "operation", "outcome"]
+    by_time, by_state = [*keys, "bin", "day"], [*keys, "up", "near"]
+    return counted.groupingSets([by_time, by_state], *keys, "bin", "day", "up", "near").agg(
         F.count("*").alias("operations")
     )
 
 
-def _pieces(intervals: DataFrame, origin_us: int, width_us: int) -> DataFrame:
-    """Put each interval into every bin that it touches."""
-    first = bin_of(F.col("start_us"), origin_us, width_us)
-    last = bin_of(F.col("end_us") - 1, origin_us, width_us)
+def _pieces(intervals: DataFrame, pieces: Pieces) -> DataFrame:
+    """Put each interval into every piece that it touches."""
+    first, last = bin_of(F.col("start_us"), *pieces), bin_of(F.col("end_us") - 1, *pieces)
     return intervals.withColumn("piece", F.explode(F.sequence(first, last)))
 
 
@@ -121,29 +144,44 @@ def _left(left: DataFrame, right: DataFrame, keys: list[str], within: Column) ->
     return left.join(renamed, condition, "left").drop(*[f"right_{key}" for key in keys])
 
 
-def seen_outages(operations: DataFrame) -> DataFrame:
-    """Give the runs of attempts that were not answered, of each choice and operation, whoever made them.
+def stretches(operations: DataFrame, pieces: Pieces) -> DataFrame:
+    """Boil down the attempts of each choice and operation by stretches of time (`seen_outages.Stretch`), to be joined in their order.
 
-    Only the rows at which the outcome turns are kept; a run lasts from its first failed attempt to the next answered one,
-    or to the end of the last failed one. Where attempts of one moment ended differently, somebody was answered.
+    Attempts are put in order within a stretch of a choice and operation, never all of them in one place: a task holds one
+    stretch at a time, and one row of each leaves it.
+
+    Args:
+        operations: `GOOD`.
+        pieces: the stretches.
     """
-    keys = ("choice", "operation")
-    ok = F.col("outcome") == "ok"
-    in_time = Window.partitionBy(*keys).orderBy("start_us", ok)
-    turns = F.coalesce(F.lag(ok).over(in_time) != ok, F.lit(True))
-    ended_us = F.max(F.when(~ok, F.col("end_us"))).over(Window.partitionBy(*keys))
-    marked = operations.select(
-        *keys, "start_us", ok.alias("ok"), turns.alias("turns"), ended_us.alias("ended_us")
+    keys = ("choice", "operation", "stretch")
+    rows = operations.select(
+        "choice",
+        "operation",
+        bin_of(F.col("start_us"), *pieces).alias("stretch"),
+        "start_us",
+        "end_us",
+        (F.col("outcome") == "ok").alias("ok"),
     )
-    turned = marked.where("turns")
-    next_us = F.lead("start_us").over(Window.partitionBy(*keys).orderBy("start_us", "ok"))
-    runs = (
-        turned.withColumn("next_us", next_us)
-        .where("NOT ok AND coalesce(next_us > start_us, true)")
-        .withColumn("length_us", F.coalesce("next_us", "ended_us") - F.col("start_us"))
+    in_time = Window.partitionBy(*keys).orderBy("start_us", "ok")
+    answered = F.max("ok").over(in_time.rowsBetween(Window.unboundedPreceding, -1))
+    placed = rows.withColumns(
+        {"before": F.lag("ok").over(in_time), "after_answer": F.coalesce(answered, F.lit(False))}
     )
-    return runs.groupBy(*keys).agg(
-        F.count("*").alias("periods"),
-        F.sum("length_us").alias("total_us"),
-        F.max("length_us").alias("longest_us"),
+    ok, before = F.col("ok"), F.col("before")
+    begins = F.when(~ok & F.coalesce(before, F.lit(True)), F.col("start_us"))
+    since = placed.withColumns({"begins": begins, "since_us": F.last(begins, ignorenulls=True).over(in_time)})
+    within = ok & ~before & F.col("after_answer") & (F.col("since_us") < F.col("start_us"))
+    length_us = F.when(within, F.col("start_us") - F.col("since_us"))
+    told = since.groupBy(*keys).agg(
+        F.min(F.when(before.isNull(), F.col("begins"))).alias("leading_us"),
+        F.min(F.when(ok, F.col("start_us"))).alias("answered_us"),
+        F.count(length_us).alias("periods"),
+        F.coalesce(F.sum(length_us), F.lit(0)).alias("total_us"),
+        F.coalesce(F.max(length_us), F.lit(0)).alias("longest_us"),
+        F.max(F.when(F.col("after_answer"), F.col("begins"))).alias("begun_us"),
+        F.max(F.when(ok, F.col("start_us"))).alias("last_ok_us"),
+        F.max(F.when(~ok, F.col("end_us"))).alias("ended_us"),
     )
+    trailing_us = F.when(F.col("begun_us") > F.col("last_ok_us"), F.col("begun_us"))
+    return told.withColumn("trailing_us", trailing_us).select(*keys, *Stretch._fields)

@@ -58,10 +58,10 @@ def plans(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     from quorate.spark_reports.spark import engine  # noqa: PLC0415
 
     found: list[str] = []
-    collect, store = engine._collect, engine._Folder.store
+    brought, store = engine._brought, engine._Folder.store
 
-    def watched(frame: Any, row_type: Any) -> Any:
-        rows = collect(frame, row_type)
+    def watched(frame: Any) -> Any:
+        rows = brought(frame)
         found.append(frame._jdf.queryExecution().executedPlan().toString())
         return rows
 
@@ -69,7 +69,7 @@ def plans(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         found.append(f"store {name}\n" + frame._jdf.queryExecution().executedPlan().toString())
         return store(self, name, frame)
 
-    monkeypatch.setattr(engine, "_collect", watched)
+    monkeypatch.setattr(engine, "_brought", watched)
     monkeypatch.setattr(engine._Folder, "store", stored)
     return found
 
