@@ -20,6 +20,7 @@ from .figures.output_folders import SPARK_TABLES, OutputFolder
 from .input import sources
 from .input.foreign import LABEL
 from .input.rows import Reject
+from .input.sizes import size_of
 from .input.sources import Source, find_source
 from .model import contract, objectives, questions
 from .model.aggregates import Aggregates, microseconds
@@ -39,11 +40,8 @@ from .store.updating import update
 
 Engine = Literal["auto", "spark", "python"]
 
-PYTHON_ROWS_MAX: Final = 200_000
-"""Up to so many rows plain Python is done before Spark would have started: 30 us of processor time and 1.5 KB for each."""
-
-PYTHON_BYTES_MAX: Final = 256 << 20
-"""Input of more bytes on disk is not read into memory where Spark is missing."""
+PYTHON_BYTES_MAX: Final = 1 << 30
+"""Input of more bytes, decompressed, is not read into memory where Spark is missing."""
 
 LAG_S_MAX: Final = 86_400.0
 
@@ -53,11 +51,11 @@ class Options:
     """How to make a report.
 
     Attributes:
-        engine: `spark`; `python`, which needs no Java and reads everything into memory; or `auto`: Spark for runs and
-            probes of more than `PYTHON_ROWS_MAX` rows, or where `master` or `driver_memory` speaks of it, if it can be had;
-            else Python.
+        engine: `spark`; `python`, which needs no Java and reads everything into memory; or `auto`: Spark, or Python where there is no
+            Spark or no Java.
         master: where Spark runs; None for `local[*]`, this process with all cores. A running session is used as it is.
         driver_memory: of Spark's own Java process on this machine, as `4g`; None for what fits the input.
+        conf: further settings of Spark, over ours.
         adt: the data type to answer for where no operations were recorded: one of the catalogue by name, or one's own.
         votes: votes by replica, for data without `run.json`; those not named are left out; empty: one vote each.
         mix: how often each operation is asked for, relative to the others; empty: as tried, or each alike.
@@ -74,6 +72,7 @@ class Options:
     engine: Engine = "auto"
     master: str | None = None
     driver_memory: str | None = None
+    conf: Mapping[str, str] = field(default_factory=dict)
     adt: str | Specification | None = None
     votes: Mapping[str, int] = field(default_factory=dict)
     mix: Mapping[str, float] = field(default_factory=dict)
@@ -160,7 +159,7 @@ class _Maker:
     def _made(self) -> Report:
         if self.folder is not None:
             return self._of_days(self.folder)
-        if self._wants_spark():
+        if self.options.engine != "python":
             try:
                 return self._with_spark()
             except SparkMissing as error:
@@ -170,20 +169,11 @@ class _Maker:
                 self.notes.append(f"{error}. The report is made in plain Python instead.")
         return self._in_python()
 
-    def _wants_spark(self) -> bool:
-        options = self.options
-        if options.engine != "auto":
-            return options.engine == "spark"
-        if options.master is not None or options.driver_memory is not None:
-            return True
-        has_rows = self.source.kind in (sources.RUN, sources.PROBES)
-        return has_rows and sources.has_more_rows(self.source, PYTHON_ROWS_MAX)
-
     def _check_fits(self, missing: SparkMissing) -> None:
-        size = self.source.size_bytes()
+        size = size_of(self.source).text_bytes
         if size > PYTHON_BYTES_MAX:
             raise SparkMissing(
-                f"{missing}; {self.source.place} has {size >> 20} MiB, too much for plain Python "
+                f"{missing}; {self.source.place} has {size >> 20} MiB, decompressed, too much for plain Python "
                 f"(at most {PYTHON_BYTES_MAX >> 20} MiB, unless asked for with --engine python)"
             )
 
@@ -233,16 +223,23 @@ class _Maker:
 
     def _with_spark(self) -> Report:
         options, source = self.options, self.source
+        # What can be wrong is told before Spark has started: of traces and answers, which are short, all is read before.
+        few = self._loaded() if source.kind in (sources.TRACE, sources.PROMETHEUS) else None
+        if few is not None:
+            self._ask(few.run, few.attempted)
+        run = None if source.document is None else self._run(source.document)
         session = local_session(
-            options.master or EMBEDDED, driver_memory=options.driver_memory, input_bytes=source.size_bytes()
+            options.master or EMBEDDED,
+            driver_memory=options.driver_memory,
+            size=size_of(source),
+            conf=options.conf,
         )
         with session as spark:
             from .spark import engine  # noqa: PLC0415 - the room works without Spark installed
 
-            if source.kind in (sources.TRACE, sources.PROMETHEUS):
-                stored = engine.take(spark, source, self._loaded(), self.parquet.aside)
+            if few is not None:
+                stored = engine.take(spark, source, few, self.parquet.aside)
             else:
-                run = None if source.document is None else self._run(source.document)
                 stored = engine.store(
                     spark,
                     source,
@@ -360,8 +357,10 @@ def _replace(path: Path, text: str) -> None:
 
 def _check(options: Options) -> None:
     _check_store(options)
-    if options.engine == "python" and (options.master or options.driver_memory):
-        raise ReportError("plain Python has no master and no driver memory: leave these out, or the engine")
+    if options.engine == "python" and (options.master or options.driver_memory or options.conf):
+        raise ReportError(
+            "plain Python has no master, no driver memory and no settings of Spark: leave these out, or the engine"
+        )
     if isinstance(options.adt, str) and options.adt not in known_types():
         raise ReportError(f"there is no data type {options.adt!r}; use {', '.join(known_types())}")
     if not 0 <= options.lag_s <= LAG_S_MAX:
@@ -393,9 +392,9 @@ def _check_store(options: Options) -> None:
         raise ReportError(
             "a store is kept in Parquet, which needs pyarrow; run: pip install 'quorate[reports]'"
         )
-    if options.engine == "spark" or options.master or options.driver_memory:
+    if options.engine == "spark" or options.master or options.driver_memory or options.conf:
         raise ReportError(
-            "days are taken into a store in plain Python: leave --engine, --master and --driver-memory out"
+            "days are taken into a store in plain Python: leave --engine, --master, --driver-memory and --conf out"
         )
 
 

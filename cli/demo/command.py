@@ -198,14 +198,12 @@ def _report(story: Console, out: Path) -> str | None:
     try:
         from ...spark_reports.model.errors import ReportError  # noqa: PLC0415
         from ...spark_reports.report import Options, make_report  # noqa: PLC0415
-        from ...spark_reports.spark.session import EMBEDDED  # noqa: PLC0415
     except ModuleNotFoundError as error:
         story.print(f"No report: the package {error.name} is missing; run: pip install 'quorate\\[reports]'")
         return None
     try:
-        with busy(story, "Making the report with Spark, which takes about 20 s to start"):
-            # So small a run needs no Spark; the demo is to show that it works here.
-            made = make_report(out, out / "report", Options(master=EMBEDDED))
+        with busy(story, "Making the report with Spark, which takes a few seconds to start"):
+            made = make_report(out, out / "report", Options())
     except ReportError as error:
         story.print(f"No report: {escape(str(error))}.")
         return None

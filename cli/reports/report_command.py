@@ -1,6 +1,6 @@
 """`quorate report`: what each quorum choice gave, or would have given, from measurements.
 
-Takes the words apart; `quorate.spark_reports.report` does the rest, and works without Spark for what is small.
+Takes the words apart; `quorate.spark_reports.report` does the rest.
 """
 
 from collections.abc import Iterator
@@ -23,6 +23,11 @@ from ..quorums.data_types import type_named
 from ..quorums.input import by_name, number, percent, whole_number
 
 ENGINES: Final = ("auto", "spark", "python")
+_WORKING: Final = {
+    "auto": "Making the report with Spark (--engine python is quicker for little data)",
+    "spark": "Making the report with Spark",
+    "python": "Making the report in plain Python",
+}
 SLO_EXAMPLE: Final = "Enq=99.9,Deq=99"
 
 
@@ -54,7 +59,8 @@ EngineOption = Annotated[
     typer.Option(
         "--engine",
         metavar="auto|spark|python",
-        help="auto: plain Python up to 200,000 rows, for more Spark, where it and Java are there.",
+        envvar="QUORATE_REPORT_ENGINE",
+        help="auto: Spark, or plain Python where there is no Java. python is quicker for little data.",
     ),
 ]
 MasterOption = Annotated[
@@ -65,7 +71,15 @@ MemoryOption = Annotated[
     typer.Option(
         "--driver-memory",
         metavar="SIZE",
-        help="Memory of Spark's Java process here: 4g, 512m; 1g, or 4g for more than 64 MiB of input.",
+        help="Memory of Spark's Java process here: 4g, 512m; else by the input and the cores.",
+    ),
+]
+ConfOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--conf",
+        metavar="KEY=VALUE",
+        help="A setting of Spark, as spark-submit takes it; repeat it for more.",
     ),
 ]
 TypeOption = Annotated[
@@ -152,6 +166,7 @@ def report(
     engine: EngineOption = "auto",
     master: MasterOption = "",
     driver_memory: MemoryOption = "",
+    conf: ConfOption = None,
     type_name: TypeOption = "",
     votes: VotesOption = "",
     mix: MixOption = "",
@@ -168,7 +183,7 @@ def report(
     """What each quorum choice gave, or would have given, while these replicas failed as they did.
 
     For a measured run: availability measured beside predicted, and why they differ. For other people's data, with --type:
-    what every valid quorum choice would have given. No knowledge of Spark is needed, and for small data no Spark.
+    what every valid quorum choice would have given. Spark computes it, within this process; no knowledge of it is needed.
 
     Exit codes: 0, and every objective of --slo is met by the choice in force; 1, one is missed, or the report could not be made; 2, the
     command line or the input is wrong.
@@ -179,6 +194,7 @@ def report(
         "engine": engine,
         "master": master or None,
         "driver_memory": driver_memory or None,
+        "conf": dict(map(_setting, conf or ())),
         "adt": type_named(type_name) if type_name else None,
         "votes": by_name(votes, "--votes", whole_number) if votes else {},
         "mix": {name: float(share) for name, share in by_name(mix, "--mix", number, "Enq=1,Deq=1").items()}
@@ -212,6 +228,14 @@ def report(
     story.print(f"The report: [bold]{escape(str(made.html.resolve()))}[/bold]", soft_wrap=True)
     _tell_commands(story, *_commands(made))
     _end(made.figures)
+
+
+def _setting(word: str) -> tuple[str, str]:
+    """A setting of Spark as key and value."""
+    key, equals, value = word.partition("=")
+    if not (key and equals):
+        raise Usage(f"--conf {word}: write KEY=VALUE, as spark.executor.memory=8g")
+    return key, value
 
 
 def _end(figures: Any) -> None:
@@ -269,7 +293,7 @@ def _made(story: Console, input_path: Path | None, out: Path, wanted: dict[str, 
         from ...spark_reports.report import Options, make_report  # noqa: PLC0415 - an extra
     except ModuleNotFoundError as error:
         raise Failure(f"the package {error.name} is missing; run: pip install 'quorate[reports]'") from None
-    with busy(story, "Making the report"):
+    with busy(story, _WORKING[wanted["engine"]]):
         return make_report(input_path, out, Options(**wanted))
 
 

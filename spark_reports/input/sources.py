@@ -6,7 +6,7 @@ Owns which files belong to which, and nothing of what stands in their rows.
 import gzip
 import json
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -21,9 +21,6 @@ TRACE: Final = "trace"
 PROMETHEUS: Final = "prometheus"
 
 ENDINGS: Final = (".json", ".json.gz", ".csv")
-CHUNK_BYTES: Final = 1 << 20
-ROW_BYTES_MAX: Final = 1024
-"""More text than this for each row is not what rows are: whoever counts them stops."""
 
 HINT: Final = (
     "give the folder of a measured run (run.json), a folder of probes (probes*.jsonl or probes/), a CSV trace of up times, "
@@ -163,45 +160,6 @@ def _start_of(path: Path) -> str | None:
 
 def _opener(path: Path) -> Callable[..., Any]:
     return gzip.open if path.suffix == ".gz" else open
-
-
-def has_more_rows(source: Source, most: int) -> bool:
-    """Whether the files have more rows than so many, or much more text than such rows have; reads no further than that.
-
-    A file that cannot be read to its end is counted as far as it goes: whoever reads its rows says what is wrong with it.
-    """
-    rows, text_bytes = 0, 0
-    for folder in (source.operation_parquet, source.probe_parquet):
-        rows += 0 if folder is None else sum(map(_packed_rows, sorted(folder.rglob("*.parquet"))))
-    for path in (source.replicas, source.links, *source.operation_lines, *source.probe_lines):
-        if path is None:
-            continue
-        for chunk in _chunks(path):
-            rows += chunk.count(b"\n")
-            text_bytes += len(chunk)
-            if rows > most or text_bytes > most * ROW_BYTES_MAX:
-                return True
-    return rows > most
-
-
-def _packed_rows(path: Path) -> int:
-    try:
-        from pyarrow import ArrowException, parquet  # noqa: PLC0415 - plain runs need no pyarrow
-    except ModuleNotFoundError:
-        return 0
-    try:
-        return int(parquet.read_metadata(path).num_rows)
-    except (ArrowException, OSError):
-        return 0
-
-
-def _chunks(path: Path) -> Iterator[bytes]:
-    try:
-        with _opener(path)(path, "rb") as text:
-            while chunk := text.read(CHUNK_BYTES):
-                yield chunk
-    except (OSError, EOFError, zlib.error):
-        return
 
 
 def read_json(path: Path) -> object:

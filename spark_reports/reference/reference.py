@@ -1,7 +1,7 @@
 """Counts the operations of a run in plain Python: obvious, in need of no Java, and with everything in memory.
 
-It serves three ends: a test holds `engine` equal to it, a small run is reported on where there is no Java, and other
-people's traces, which are short, never wait for Spark to start.
+It serves three ends: a test holds `engine` equal to it, a report is made where there is no Java, and `--engine python` does not
+wait for Spark to start.
 """
 
 from bisect import bisect_right

@@ -208,7 +208,7 @@ class _Reader:
         operations = self.folder.store("operations", jobs.good_rows(counted))
         self.read[contract.OPERATIONS] = rows.get["read"]
         if rows.get["aside"]:  # few, if any: to find them again costs less than to keep all rows at hand
-            self.rejected.append(jobs.rejected_rows(marked, contract.OPERATIONS))
+            self.rejected.append(jobs.rejected_operations(marked))
         return operations
 
     def store_intervals(self, name: str, intervals: Sequence[Interval]) -> None:
@@ -287,7 +287,7 @@ def _seen_outages(stored: Stored) -> tuple[tables.SeenOutage, ...]:
         max(group.last_us for group in stored.groups),
         min(STRETCHES_MAX, number),
     )
-    rows = _brought(outcome_jobs.stretches(stored.operations, pieces))
+    rows = _brought(outcome_jobs.stretches(outcome_jobs.walked(stored.operations, pieces)))
     return in_order(rollups.seen((*row[:3], Stretch(*row[3:])) for row in rows))
 
 

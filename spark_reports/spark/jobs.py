@@ -99,15 +99,26 @@ def read_packed_operations(
 
 
 def operations_from_parquet(rows: DataFrame) -> DataFrame:
-    """Give rows of Parquet (`OPERATION`) the form of parsed lines; their text is their fields in words."""
+    """Give rows of Parquet (`OPERATION`) the form of parsed lines; they have no text (`_text`)."""
+    return rows.select(
+        file_name().alias("source"),
+        F.lit(None).cast("string").alias("line"),
+        F.lit(True).alias("well_formed"),
+        *OPERATION.names,
+    )
+
+
+def _text() -> Column:
+    """The text of an operation; where it came from Parquet, its fields in words."""
     texts = [field.name for field in OPERATION if field.dataType == TEXT]
     words = [F.coalesce(F.col(name), F.lit("")) for name in texts]
     words += [F.coalesce(shown_time(name), F.lit("")) for name in ("start_s", "latency_s")]
-    answered = F.array_join("answered", "|", null_replacement="")
-    line = F.concat_ws(",", *words, F.coalesce(answered, F.lit("")))
-    return rows.select(
-        file_name().alias("source"), line.alias("line"), F.lit(True).alias("well_formed"), *OPERATION.names
-    )
+    return F.coalesce("line", F.concat_ws(",", *words, _answered()))
+
+
+def _answered() -> Column:
+    """The replicas that answered, in words: all in which the texts of two rows of Parquet that are otherwise alike can differ."""
+    return F.coalesce(F.array_join("answered", "|", null_replacement=""), F.lit(""))
 
 
 def test_operations(read: DataFrame, choices: DataFrame, objects: DataFrame, run: Run) -> DataFrame:
@@ -144,7 +155,8 @@ def test_operations(read: DataFrame, choices: DataFrame, objects: DataFrame, run
 def mark_duplicates(tested: DataFrame) -> DataFrame:
     """Keep one row of each front end, object, operation and start, as `rows.without_duplicates` says; bad rows are like no other."""
     alike = F.coalesce("start_us", -1 - F.monotonically_increasing_id())
-    preference = ("latency_us", "outcome", F.coalesce("event_class", F.lit("")), "choice", "source", "line")
+    event_class = F.coalesce("event_class", F.lit(""))
+    preference = ("latency_us", "outcome", event_class, "choice", "source", "line", _answered())
     same = Window.partitionBy("front_end", "object", "operation", "alike").orderBy(*preference)
     ranked = tested.withColumn("alike", alike).withColumn("rank", F.row_number().over(same))
     duplicate = F.when(F.col("rank") > 1, F.lit(contract.DUPLICATE))
@@ -188,10 +200,10 @@ def good_rows(parsed: DataFrame) -> DataFrame:
     return parsed.where(F.col("reason").isNull()).drop("reason", "line", "source")
 
 
-def rejected_rows(parsed: DataFrame, kind: str) -> DataFrame:
+def rejected_operations(parsed: DataFrame) -> DataFrame:
     """Give the rows kept aside: `kind`, `source`, `reason`, `line`."""
     return parsed.where(F.col("reason").isNotNull()).select(
-        F.lit(kind).alias("kind"), "source", "reason", "line"
+        F.lit(contract.OPERATIONS).alias("kind"), "source", "reason", _text().alias("line")
     )
 
 

@@ -144,17 +144,22 @@ def _left(left: DataFrame, right: DataFrame, keys: list[str], within: Column) ->
     return left.join(renamed, condition, "left").drop(*[f"right_{key}" for key in keys])
 
 
-def stretches(operations: DataFrame, pieces: Pieces) -> DataFrame:
-    """Boil down the attempts of each choice and operation by stretches of time (`seen_outages.Stretch`), to be joined in their order.
+STRETCH: Final = ("choice", "operation", "stretch")
 
-    Attempts are put in order within a stretch of a choice and operation, never all of them in one place: a task holds one
-    stretch at a time, and one row of each leaves it.
+
+def walked(operations: DataFrame, pieces: Pieces) -> DataFrame:
+    """Go through the attempts of each choice and operation in the order of time, a stretch at a time.
+
+    Gives `STRETCH`, `start_us`, `end_us`, `ok`, and by what came before in the stretch: `before`, whether the attempt before was
+    answered; `after_answer`, whether any was; `begins`, the start of an attempt that an outage begins with; `since_us`, the last
+    of these up to here.
+
+    Attempts are never put in order all in one place: a task holds one stretch of one choice and operation at a time.
 
     Args:
         operations: `GOOD`.
         pieces: the stretches.
     """
-    keys = ("choice", "operation", "stretch")
     rows = operations.select(
         "choice",
         "operation",
@@ -163,25 +168,29 @@ def stretches(operations: DataFrame, pieces: Pieces) -> DataFrame:
         "end_us",
         (F.col("outcome") == "ok").alias("ok"),
     )
-    in_time = Window.partitionBy(*keys).orderBy("start_us", "ok")
+    in_time = Window.partitionBy(*STRETCH).orderBy("start_us", "ok")
     answered = F.max("ok").over(in_time.rowsBetween(Window.unboundedPreceding, -1))
     placed = rows.withColumns(
         {"before": F.lag("ok").over(in_time), "after_answer": F.coalesce(answered, F.lit(False))}
     )
-    ok, before = F.col("ok"), F.col("before")
-    begins = F.when(~ok & F.coalesce(before, F.lit(True)), F.col("start_us"))
-    since = placed.withColumns({"begins": begins, "since_us": F.last(begins, ignorenulls=True).over(in_time)})
-    within = ok & ~before & F.col("after_answer") & (F.col("since_us") < F.col("start_us"))
-    length_us = F.when(within, F.col("start_us") - F.col("since_us"))
-    told = since.groupBy(*keys).agg(
-        F.min(F.when(before.isNull(), F.col("begins"))).alias("leading_us"),
-        F.min(F.when(ok, F.col("start_us"))).alias("answered_us"),
+    begins = F.when(~F.col("ok") & F.coalesce("before", F.lit(True)), F.col("start_us"))
+    return placed.withColumns({"begins": begins, "since_us": F.last(begins, ignorenulls=True).over(in_time)})
+
+
+def stretches(walked: DataFrame) -> DataFrame:
+    """Boil each stretch down to one row (`STRETCH` and `seen_outages.Stretch`), for `rollups.seen` to join."""
+    ok, start_us, since_us = F.col("ok"), F.col("start_us"), F.col("since_us")
+    closes = ok & ~F.col("before") & F.col("after_answer") & (since_us < start_us)
+    length_us = F.when(closes, start_us - since_us)
+    told = walked.groupBy(*STRETCH).agg(
+        F.min(F.when(F.col("before").isNull(), F.col("begins"))).alias("leading_us"),
+        F.min(F.when(ok, start_us)).alias("answered_us"),
         F.count(length_us).alias("periods"),
         F.coalesce(F.sum(length_us), F.lit(0)).alias("total_us"),
         F.coalesce(F.max(length_us), F.lit(0)).alias("longest_us"),
         F.max(F.when(F.col("after_answer"), F.col("begins"))).alias("begun_us"),
-        F.max(F.when(ok, F.col("start_us"))).alias("last_ok_us"),
+        F.max(F.when(ok, start_us)).alias("last_ok_us"),
         F.max(F.when(~ok, F.col("end_us"))).alias("ended_us"),
     )
     trailing_us = F.when(F.col("begun_us") > F.col("last_ok_us"), F.col("begun_us"))
-    return told.withColumn("trailing_us", trailing_us).select(*keys, *Stretch._fields)
+    return told.withColumn("trailing_us", trailing_us).select(*STRETCH, *Stretch._fields)

@@ -16,10 +16,13 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.util import find_spec
+from math import ceil
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
+from ..input.sizes import Size
 from ..model.errors import JavaMissing, ReportError, SparkMissing
 
 if TYPE_CHECKING:
@@ -31,11 +34,26 @@ JAVA_CHECK_TIMEOUT_S: Final = 60.0
 EMBEDDED: Final = "local[*]"
 """Spark within this process, with all cores."""
 
-SMALL_INPUT_BYTES: Final = 64 << 20
-"""Below so much input on disk, some ten million rows, a session is made to start soon; above, to work on for long."""
+SMALL_ROWS: Final = 1_000_000
+"""Below so many rows a session is made to start soon; above, to work on for long."""
 
-SMALL_MEMORY: Final = "1g"  # 512m runs too, but leaves the exact percentiles little room
-BIG_MEMORY: Final = "4g"
+SMALL_MIB: Final = 1024
+"""Java's memory for a small input. 512 MiB do too, but leave the exact percentiles little room."""
+
+CORE_MIB: Final = 1536
+"""For a big one, so much more for each core, which sorts a part of the rows..."""
+
+TEXT_SHARE: Final = 8
+"""...but no more than eight times the decompressed input, nor half of this machine's memory."""
+
+ROWS_PER_PART: Final = 250_000
+"""So many rows, some 75 MB in memory, are shuffled to one task."""
+
+PARTED_ROWS: Final = 50_000
+"""Fewer rows are one part: to hand them round costs more than the second core would save."""
+
+SHUFFLE_PARTITIONS: Final = "spark.sql.shuffle.partitions"
+DRIVER_MEMORY: Final = "spark.driver.memory"
 MEMORY_PATTERN: Final = r"[1-9][0-9]*[mg]"
 
 EXECUTOR_WAIT_S: Final = 60.0
@@ -44,18 +62,23 @@ EXECUTOR_POLL_S: Final = 0.1
 SETTINGS: Final[Mapping[str, str]] = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    "spark.sql.shuffle.partitions": "4",
+    "spark.sql.adaptive.enabled": "true",
     "spark.sql.session.timeZone": "UTC",
+    "spark.python.sql.dataFrameDebugging.enabled": "false",  # else a look at the stack for each column that is made
 }
 LOOPBACK_SETTINGS: Final[Mapping[str, str]] = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
 }
-# The quick compiler only: most of a small report's seconds go into code that runs once, and this saves two fifths of
-# the processor time. Code that runs for minutes is worth compiling well.
+# Most of a small report's seconds go into code that runs once. The quick compiler saves two fifths of the processor time;
+# one thread that collects what garbage there is, and to take the bytecode of Spark's own packages for sound, another seventh.
+# Code that runs for minutes is worth compiling well.
 SMALL_SETTINGS: Final[Mapping[str, str]] = dict.fromkeys(
-    ("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions"), "-XX:TieredStopAtLevel=1"
+    ("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions"),
+    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote",
 )
+NOTHING: Final = Size(0, 0)
+NO_CONF: Final[Mapping[str, str]] = MappingProxyType({})
 
 # The gateway's logger has a level of its own, or Spark's shell start-up resets the root and says so in two lines.
 LOG4J: Final = """\
@@ -89,7 +112,11 @@ exec {java} "${{arguments[@]}}"
 
 @contextmanager
 def local_session(
-    master: str = EMBEDDED, *, driver_memory: str | None = None, input_bytes: int = 0
+    master: str = EMBEDDED,
+    *,
+    driver_memory: str | None = None,
+    size: Size = NOTHING,
+    conf: Mapping[str, str] = NO_CONF,
 ) -> "Iterator[SparkSession]":
     """Give the running Spark session of this process, or start one and stop it afterwards.
 
@@ -97,27 +124,36 @@ def local_session(
         master: where to run, as Spark writes it: `local[*]` is this process with all cores, `local[2]` with two,
             `spark://host:7077` a cluster.
         driver_memory: of the Java process that this one starts, as `4g` or `512m`; else by the input.
-        input_bytes: size on disk of what is to be read.
+        size: what is to be read.
+        conf: settings of Spark, over ours.
 
     Raises:
         JavaMissing: no Java runtime of version 17 or later was found.
         SparkMissing: pyspark is not installed.
-        ReportError: the memory is no amount, Spark does not start, or a cluster gives no executor within a minute.
+        ReportError: the memory is no amount, a setting is none of Spark's or comes too late, Spark does not start, or a cluster gives
+            no executor within a minute.
     """
-    if find_spec("pyspark") is None:
+    if find_spec("pyspark") is None or find_spec("pyarrow") is None:
         raise SparkMissing("Spark is not installed in this Python; run: pip install 'quorate[reports]'")
     from pyspark.sql import SparkSession  # noqa: PLC0415 - importing the room must not need Spark
 
-    chosen = settings(master, driver_memory, input_bytes)
+    chosen = settings(master, driver_memory, size, conf)
     running = SparkSession.getActiveSession()
     if running is not None:
-        yield running
+        if conf:
+            raise ReportError(
+                f"a Spark session runs already, too late for --conf {next(iter(conf))}: give settings where it is started, as "
+                "with spark-submit --conf"
+            )
+        with _parted(running, size):
+            yield running
         return
     with tempfile.TemporaryDirectory(prefix="quorate-spark-") as scratch:
         session = _start(master, chosen, Path(scratch))
         try:
             _await_executor(session, master)
-            yield session
+            with _parted(session, size):
+                yield session
         finally:
             session.stop()
 
@@ -130,25 +166,71 @@ def submitted_session() -> "SparkSession":
     given = session.sparkContext.getConf()
     for key, value in SETTINGS.items():
         if key.startswith("spark.sql.") and not given.contains(key):
-            session.conf.set(key, value)  # else 200 parts for each of a report's small tables
+            session.conf.set(key, value)
     return session
 
 
-def settings(master: str, driver_memory: str | None = None, input_bytes: int = 0) -> dict[str, str]:
-    """Give the settings of a session on `master` for so much input.
+def settings(
+    master: str, driver_memory: str | None = None, size: Size = NOTHING, conf: Mapping[str, str] = NO_CONF
+) -> dict[str, str]:
+    """Give the settings of a session on `master` for so much input; those of `conf` over ours.
 
     Raises:
-        ReportError: `driver_memory` is no amount of memory.
+        ReportError: `driver_memory` is no amount of memory, or a setting is none of Spark's or given twice.
     """
     if driver_memory is not None and not re.fullmatch(MEMORY_PATTERN, driver_memory):
         raise ReportError(f"{driver_memory!r} is no amount of driver memory; write it as 4g or 512m")
-    small = input_bytes < SMALL_INPUT_BYTES
-    chosen = {**SETTINGS, "spark.driver.memory": driver_memory or (SMALL_MEMORY if small else BIG_MEMORY)}
+    _check(conf, driver_memory)
+    chosen = {**SETTINGS, DRIVER_MEMORY: driver_memory or f"{memory_mib(size, _cores(master))}m"}
     if on_loopback(master):
         chosen |= LOOPBACK_SETTINGS
-    if small:
+    if size.rows < SMALL_ROWS:
         chosen |= SMALL_SETTINGS
-    return chosen
+    return chosen | dict(conf)
+
+
+def _check(conf: Mapping[str, str], driver_memory: str | None) -> None:
+    for key in conf:
+        if not key.startswith("spark."):
+            raise ReportError(f"--conf {key} is no setting of Spark; their names begin with spark.")
+    if "spark.master" in conf:
+        raise ReportError("--conf spark.master: say where Spark runs with --master")
+    if driver_memory is not None and DRIVER_MEMORY in conf:
+        raise ReportError(f"--driver-memory and --conf {DRIVER_MEMORY} say the same; leave one out")
+
+
+def memory_mib(size: Size, cores: int) -> int:
+    """Give the memory of Java's process on this machine, in MiB, by the decompressed size of the input and the cores here."""
+    if size.rows < SMALL_ROWS:
+        return SMALL_MIB
+    machine_mib = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20
+    wanted = min(cores * CORE_MIB, TEXT_SHARE * size.text_bytes >> 20)
+    return max(SMALL_MIB, min(SMALL_MIB + wanted, machine_mib // 2))
+
+
+def _cores(master: str) -> int:
+    """The cores of this machine that Spark uses: all, unless `local[N]` says so many."""
+    told = re.match(r"local\[(\d+)", master)
+    return int(told[1]) if told else 1 if master == "local" else os.cpu_count() or 1
+
+
+def parts_of(rows: int, cores: int) -> int:
+    """Give the number of parts to shuffle so many rows in, on so many cores of the cluster."""
+    return 1 if rows < PARTED_ROWS else max(cores, ceil(rows / ROWS_PER_PART))
+
+
+@contextmanager
+def _parted(session: "SparkSession", size: Size) -> Iterator[None]:
+    """Shuffle in as many parts as the input and the cluster ask for, unless the session was told how many."""
+    if SHUFFLE_PARTITIONS in session.conf.getAll:
+        yield
+        return
+    parts = parts_of(size.rows, session.sparkContext.defaultParallelism)
+    session.conf.set(SHUFFLE_PARTITIONS, str(parts))
+    try:
+        yield
+    finally:
+        session.conf.unset(SHUFFLE_PARTITIONS)
 
 
 def is_embedded(master: str) -> bool:
@@ -184,7 +266,7 @@ def _not_started(master: str, error: Exception) -> ReportError:
     )
     return ReportError(
         f"Spark does not start at {master} ({said[:300]}); a master is local[*], or spark://HOST:PORT of a cluster "
-        "that runs and accepts this machine"
+        "that runs and accepts this machine; settings of --conf are as Spark's page on configuration has them"
     )
 
 

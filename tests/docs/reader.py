@@ -170,7 +170,7 @@ class Reader:
         self._given: Final = self._environment(has_command, tools) | dict(variables or {})
 
     def _environment(self, has_command: bool, tools: Sequence[Path]) -> dict[str, str]:
-        """The variables of somebody who has set none of ours, nor entered a virtual environment without the command."""
+        """The variables of somebody who has set one of ours alone, for reports without the start of Spark, and who has not entered a virtual environment without the command."""
         commands, programs = self.folder / "bin", Path(sys.executable).parent
         commands.mkdir()
         (commands / "scp").write_text(SCP)
@@ -186,6 +186,7 @@ class Reader:
             "PATH": os.pathsep.join(map(str, path)),
             "MACHINES": str(self.folder),
             "COLUMNS": "120",  # as wide as the pages themselves
+            "QUORATE_REPORT_ENGINE": "python",  # to start Spark for each report of a page would cost minutes
         }
 
     def follow(self, blocks: Sequence[Block]) -> None:

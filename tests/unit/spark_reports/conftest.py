@@ -14,13 +14,9 @@ from quorate.spark_reports.spark import session as sessions
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-JAVA: Final = (
-    "-XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC -XX:MetaspaceSize=400m -Xms1g -Xmn600m "
-    "-XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
-)
+JAVA: Final = "-XX:ReservedCodeCacheSize=240m -XX:MetaspaceSize=400m -Xms1g -Xmn600m"
 """The quick compiler's own 48 MB are full after a few reports, and from then on all is interpreted. Collecting garbage beside the
-work costs a tenth of it, and has little to collect; with all of the heap at once it is seldom collected. Nobody need prove
-Spark's 20,000 classes sound in each run."""
+work costs a tenth of it, and has little to collect; with all of the heap at once it is seldom collected."""
 PLAIN: Final = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.wholeStage": "false",
@@ -29,8 +25,6 @@ PLAIN: Final = {
 }
 """Each plan is for a handful of rows, and run once: to compile it, or to plan it again at every stage, takes longer. Sessions as
 they are shipped are those of `test_cluster`, and of the commands' tests."""
-UNTRACED: Final = {"spark.python.sql.dataFrameDebugging.enabled": "false"}
-"""Else each column is made with a look at the stack, for Spark's messages."""
 
 
 @pytest.fixture(scope="session")
@@ -40,7 +34,6 @@ def spark() -> "Iterator[SparkSession]":
     try:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(sessions, "SMALL_SETTINGS", small)
-            patch.setattr(sessions, "SETTINGS", {**sessions.SETTINGS, **UNTRACED})
             with sessions.local_session("local[2]") as session:
                 for name, value in PLAIN.items():
                     session.conf.set(name, value)

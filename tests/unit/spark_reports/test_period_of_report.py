@@ -204,7 +204,7 @@ def test_the_last_stretch_is_that_before_the_last_sample(tmp_path: Path) -> None
     up = [(15 * each, "1") for each in range(80)]
     path = answer(tmp_path, series("a", *up), series("b", *up))
     figures = make_report(
-        path, tmp_path / "out", Options(adt="queue", asked=Asked(last_us=150_000_000))
+        path, tmp_path / "out", Options(engine="python", adt="queue", asked=Asked(last_us=150_000_000))
     ).figures
     assert (figures.window.to_s, figures.window.from_s) == (1185.000001, 1035.000001)
     assert figures.rows[0].read == 20, "ten samples of each"

@@ -8,7 +8,6 @@ import pytest
 
 from quorate.spark_reports import report
 from quorate.spark_reports.figures import figure_tables
-from quorate.spark_reports.input.sources import find_source
 from quorate.spark_reports.model.errors import JavaMissing, ReportError, SparkMissing
 from quorate.spark_reports.report import Options, make_report
 from quorate.spark_reports.spark import session
@@ -148,7 +147,7 @@ def test_an_export_of_prometheus_is_answered_for(tmp_path: Path) -> None:
     up = [(15.0 * i, "1") for i in range(40)]
     down = [(time_s, "0" if 150 <= time_s < 300 else "1") for time_s, _ in up]
     path = answer(tmp_path, series("a", *up), series("b", *down), series("c", *down))
-    options = Options(adt="queue", mix={"Enq": 1, "Deq": 1})
+    options = Options(engine="python", adt="queue", mix={"Enq": 1, "Deq": 1})
     made = make_report(path, tmp_path / "out", options)
     figures = made.figures
     assert (figures.source.kind, figures.source.engine, made.notes) == ("prometheus", "python", ())
@@ -159,7 +158,9 @@ def test_an_export_of_prometheus_is_answered_for(tmp_path: Path) -> None:
     assert joint["Enq (0, 1), Deq (3, 1)", "Deq"] == joint["Enq (0, 2), Deq (2, 2)", "Enq"] == 0.75
     best = figures.recommendations[0]
     assert (best.choice, best.served, best.mix_from) == ("Enq (0, 1), Deq (3, 1)", 0.875, "given")
-    weighted = make_report(path, tmp_path / "out", Options(adt="queue", votes={"a": 2, "b": 1})).figures
+    weighted = make_report(
+        path, tmp_path / "out", Options(engine="python", adt="queue", votes={"a": 2, "b": 1})
+    ).figures
     assert [(row.replica, row.votes) for row in weighted.replicas] == [("a", 2), ("b", 1)]
 
 
@@ -209,8 +210,7 @@ def test_without_java_what_fits_is_made_in_python_with_a_sentence(
     monkeypatch.setattr(session, "_candidates", lambda: iter(()))
     monkeypatch.setattr("pyspark.sql.SparkSession.getActiveSession", lambda: None)
     folder = measured_run.write_run(tmp_path / "run", operations=20)
-    assert make_report(folder, tmp_path / "out", Options()).notes == (), "so little needs no Spark"
-    monkeypatch.setattr(report, "PYTHON_ROWS_MAX", 10)
+    assert make_report(folder, tmp_path / "out", PYTHON).notes == ()
     made = make_report(folder, tmp_path / "out", Options())
     assert made.figures.source.engine == "python"
     assert made.notes[0].startswith("Spark needs Java 17")
@@ -222,36 +222,22 @@ def test_without_java_what_fits_is_made_in_python_with_a_sentence(
         make_report(folder, tmp_path / "out", Options())
 
 
-@pytest.mark.parametrize(
-    ("options", "wanted"),
-    [
-        (Options(), False),
-        (Options(master="local[2]"), True),
-        (Options(driver_memory="2g"), True),
-        (Options(engine="spark"), True),
-        (PYTHON, False),
-    ],
-)
-def test_spark_is_taken_for_many_rows_or_where_it_is_spoken_of(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: Options, wanted: bool
-) -> None:
-    place = measured_run.write_run(tmp_path / "run", operations=500)
-    source = find_source(place)
-    assert report._Maker(source, tmp_path / "out", options)._wants_spark() is wanted
-    monkeypatch.setattr(report, "PYTHON_ROWS_MAX", 400)
-    assert report._Maker(source, tmp_path / "out", options)._wants_spark() is (options != PYTHON)
-
-
 def test_the_page_says_which_engine_computed_it(tmp_path: Path) -> None:
     folder = measured_run.write_run(tmp_path / "run", operations=20)
-    made = make_report(folder, tmp_path / "out", Options())
+    made = make_report(folder, tmp_path / "out", PYTHON)
     assert "Plain Python computed the figures" in made.html.read_text(encoding="utf-8")
 
 
 def test_plain_python_has_no_master(tmp_path: Path) -> None:
     folder = measured_run.write_run(tmp_path / "run", operations=1)
-    with pytest.raises(ReportError, match="plain Python has no master"):
-        make_report(folder, tmp_path / "out", Options(engine="python", master="local[2]"))
+    for options in (
+        Options(engine="python", master="local[2]"),
+        Options(engine="python", conf={"spark.x": "1"}),
+    ):
+        with pytest.raises(
+            ReportError, match="plain Python has no master, no driver memory and no settings of Spark"
+        ):
+            make_report(folder, tmp_path / "out", options)
 
 
 def test_without_pyarrow_there_are_no_tables_and_it_is_said(
@@ -283,7 +269,9 @@ def test_options_that_do_not_fit_are_named(tmp_path: Path, options: dict[str, An
 def test_a_mix_of_an_unknown_operation_names_all_that_there_are(tmp_path: Path) -> None:
     path = answer(tmp_path, series("a", (0, "1"), (15, "1")))
     with pytest.raises(ReportError, match=r"--mix names Enq, Pop, .* \(queue: Enq, Deq, Peek, Size\)"):
-        make_report(path, tmp_path / "out", Options(adt="queue", mix={"Enq": 1.0, "Pop": 1.0}))
+        make_report(
+            path, tmp_path / "out", Options(engine="python", adt="queue", mix={"Enq": 1.0, "Pop": 1.0})
+        )
 
 
 def test_probes_that_name_no_replica_are_no_trace(tmp_path: Path) -> None:
@@ -309,7 +297,7 @@ def test_spark_makes_the_same_report_and_keeps_the_tables(spark: "SparkSession",
     measured_run.pack(folder, "operations")
     measured_run.start_on_whole_seconds(folder)
     measured_run.write_bad_rows(folder)
-    on_spark = make_report(folder, tmp_path / "out", Options(engine="spark"))
+    on_spark = make_report(folder, tmp_path / "out")  # by default, however little there is
     plain = make_report(folder, tmp_path / "plain", PYTHON)
     found, expected = (figures_in(made.json) for made in (on_spark, plain))
     assert set(found.pop("versions")) == {"quorate", "python", "spark", "java"}

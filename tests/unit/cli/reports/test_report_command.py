@@ -1,15 +1,24 @@
-"""`quorate report`, run as a user runs it who has an export and no Spark."""
+"""`quorate report`, run as a user runs it who has an export, and is in a hurry."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Final
 
 import pytest
 
-from tests.unit.cli.conftest import quorate
+from tests.unit.cli import conftest
 from tests.unit.spark_reports import measured_run
 from tests.unit.spark_reports.input.test_foreign import answer, series
+
+PLAIN: Final = {"QUORATE_REPORT_ENGINE": "python"}
+
+
+def quorate(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """The command, in a hurry: `tests/unit/spark_reports/test_cluster.py` runs it with Spark."""
+    return conftest.quorate(*words, cwd=cwd, **PLAIN)
 
 
 @pytest.fixture
@@ -121,6 +130,7 @@ def test_a_measured_run_is_told_choice_by_choice(tmp_path: Path) -> None:
     folder = measured_run.write_run(tmp_path / "run", operations=200)
     done = quorate("report", "--input", str(folder), "--engine", "python", "--out", "out", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
+    assert "Making the report in plain Python" in done.stdout
     assert "enq-2 (run)" in done.stdout
 
 
@@ -137,6 +147,11 @@ def test_a_measured_run_is_told_choice_by_choice(tmp_path: Path) -> None:
         (("--input", "up.json", "--type", "heap"), "there is no data type 'heap'"),
         (("--input", "up.json", "--type", "heap.py:Heap"), "'heap.py' is not a file"),
         (("--input", "up.json", "--type", "queue", "--engine", "x"), "--engine x: use auto, spark, python"),
+        (("--input", "up.json", "--type", "queue", "--conf", "spark.x"), "--conf spark.x: write KEY=VALUE"),
+        (
+            ("--input", "up.json", "--type", "queue", "--engine", "auto", "--conf", "executor.memory=8g"),
+            "--conf executor.memory is no setting of Spark; their names begin with spark.",
+        ),
         (("--input", "up.json", "--type", "queue", "--votes", "a"), "--votes: 'a' is not NAME=VALUE"),
         (
             ("--input", "up.json", "--type", "queue", "--votes", "z=1"),
@@ -201,7 +216,15 @@ def test_a_report_that_finds_no_room_leaves_the_former_one_whole(export: Path, t
         "quorate.cli.main",
         *words,
     ]
-    done = subprocess.run(limited, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(
+        limited,
+        cwd=tmp_path,
+        env=os.environ | PLAIN,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
     assert done.returncode == 2
     assert "out cannot be written" in done.stderr
     assert [path.read_bytes() for path in files] == before

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from quorate.spark_reports.input import sources
-from quorate.spark_reports.input.sources import find_source, has_more_rows
+from quorate.spark_reports.input.sources import find_source
 from quorate.spark_reports.model.errors import ReportError
 from tests.unit.spark_reports import measured_run
 
@@ -78,30 +78,6 @@ def test_what_cannot_be_used_is_named(tmp_path: Path) -> None:
     (tmp_path / "run.json").touch()
     with pytest.raises(ReportError, match=r"replicas\.csv is missing, and there are no probes"):
         find_source(tmp_path)
-
-
-@pytest.mark.parametrize("form", ["lines", "gz", "packed"])
-def test_rows_are_counted_in_every_form_and_no_further_than_asked(tmp_path: Path, form: str) -> None:
-    folder = measured_run.write_run(
-        tmp_path / "run", operations=300, compress=form == "gz", failing=False, replicas=1
-    )
-    if form == "packed":
-        measured_run.pack(folder, "operations")
-    source = find_source(folder)
-    intervals = 2  # and the header
-    assert not has_more_rows(source, 300 + intervals)
-    assert has_more_rows(source, 300)
-    assert has_more_rows(source, 5)
-
-
-def test_a_torn_file_is_counted_as_far_as_it_goes_and_one_endless_line_is_many(tmp_path: Path) -> None:
-    folder = measured_run.write_run(tmp_path / "run", operations=300, compress=True)
-    packed = folder / "operations.jsonl.gz"
-    packed.write_bytes(packed.read_bytes()[:-50])
-    assert not has_more_rows(find_source(folder), 10_000)
-    packed.unlink()
-    (folder / "operations.jsonl").write_text("x" * 200_000)
-    assert has_more_rows(find_source(folder), 100)
 
 
 def test_an_empty_file_and_one_that_is_no_text_are_told_apart(tmp_path: Path) -> None:

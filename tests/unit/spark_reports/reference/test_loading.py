@@ -52,7 +52,7 @@ def test_targets_of_prometheus_that_were_never_scraped_together_are_named(tmp_pa
     late = [(15.0 * i, "1") for i in range(20, 30)]
     path = answer(tmp_path, series("a", *early), series("b", *late))
     with pytest.raises(ReportError, match="a is known until 150 s only, b from 300 s on only"):
-        make_report(path, tmp_path / "out", Options(adt="queue"))
+        make_report(path, tmp_path / "out", Options(engine="python", adt="queue"))
 
 
 def test_what_lies_outside_the_window_is_not_known(tmp_path: Path) -> None:

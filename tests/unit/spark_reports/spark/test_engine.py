@@ -129,6 +129,12 @@ def test_spark_equals_reference_on_a_run_with_all_parts_and_bad_rows(
     for plan in plans:
         assert plan.startswith("store ") or "Aggregate" in plan, "only what is grouped comes to the driver"
         assert not re.search("Python|Pandas|CartesianProduct|BroadcastNestedLoopJoin", plan), plan
+        if plan.startswith("store operations") or "stretch#" in plan:
+            shuffles = re.findall(r"hashpartitioning\(([^)]*)\)", plan)
+            assert shuffles, "attempts are put in order where rows that matter to each other meet"
+            assert all(re.search("alike#|stretch#", keys) for keys in shuffles), (
+                "no task sorts all of a choice"
+            )
 
 
 def test_spark_equals_reference_where_nothing_was_tried(spark: "SparkSession", tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from quorate.spark_reports.input.sizes import Size
 from quorate.spark_reports.model.errors import JavaMissing, ReportError
 from quorate.spark_reports.spark import session
 from quorate.spark_reports.spark.session import java_home, java_version, local_session
@@ -134,12 +135,73 @@ def test_a_cluster_without_an_executor_to_give_is_an_error_not_a_wait(
         session._await_executor(spark, "spark://busy:7077")
 
 
-def test_memory_and_compiler_go_by_the_size_of_the_input() -> None:
-    small, big = session.settings("local[*]"), session.settings("local[*]", input_bytes=64 << 20)
-    assert (small["spark.driver.memory"], big["spark.driver.memory"]) == ("1g", "4g")
+BIG = Size(20_000_000, 800 << 20)
+
+
+def test_memory_and_compiler_go_by_what_the_input_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        os, "sysconf", {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": (20 << 30) // 4096}.__getitem__
+    )
+    small, big = session.settings("local[*]"), session.settings("local[2]", size=BIG)
+    assert (small["spark.driver.memory"], big["spark.driver.memory"]) == ("1024m", "4096m")
     assert "TieredStopAtLevel=1" in small["spark.driver.extraJavaOptions"]
     assert "spark.driver.extraJavaOptions" not in big
-    assert session.settings("local[2]", "512m", 1 << 40)["spark.driver.memory"] == "512m"
+    assert session.settings("local[2]", "512m", BIG)["spark.driver.memory"] == "512m"
+    assert session.memory_mib(Size(2_000_000, 100 << 20), 2) == 1024 + 800, "no more than the input asks for"
+    assert session.memory_mib(BIG, 64) == 1024 + 6400
+    assert session.memory_mib(Size(BIG.rows, 1 << 40), 64) == 10 * 1024, "half of the machine"
+
+
+def test_parts_go_by_rows_and_by_the_cores_of_the_cluster() -> None:
+    assert [session.parts_of(rows, 2) for rows in (0, 49_999, 50_000, 600_000, 200_000_000)] == [
+        1,
+        1,
+        2,
+        3,
+        800,
+    ]
+    assert session.parts_of(600_000, 64) == 64
+
+
+def test_settings_of_ones_own_go_over_ours() -> None:
+    conf = {"spark.executor.memory": "8g", "spark.sql.adaptive.enabled": "false"}
+    assert session.settings("local[*]")["spark.sql.adaptive.enabled"] == "true"
+    assert conf.items() <= session.settings("local[*]", conf=conf).items()
+
+
+@pytest.mark.parametrize(
+    ("conf", "sentence"),
+    [
+        ({"executor.memory": "8g"}, r"--conf executor\.memory is no setting of Spark"),
+        ({"spark.master": "local"}, "say where Spark runs with --master"),
+        ({"spark.driver.memory": "2g"}, "--driver-memory and --conf spark.driver.memory say the same"),
+    ],
+)
+def test_settings_that_cannot_be_meant_are_refused(conf: dict[str, str], sentence: str) -> None:
+    with pytest.raises(ReportError, match=sentence):
+        session.settings("local[*]", "1g", conf=conf)
+
+
+@pytest.mark.spark
+def test_a_running_session_is_parted_for_the_input_unless_told_and_takes_no_settings(
+    spark: "SparkSession",
+) -> None:
+    name = session.SHUFFLE_PARTITIONS
+    told = spark.conf.get(name)
+    with local_session(size=BIG) as same:
+        assert same.conf.get(name) == told
+    spark.conf.unset(name)
+    try:
+        with local_session(size=BIG) as same:
+            assert same.conf.get(name) == "80"
+        assert name not in spark.conf.getAll
+    finally:
+        spark.conf.set(name, told)
+    with (
+        pytest.raises(ReportError, match=r"too late for --conf spark\.x"),
+        local_session(conf={"spark.x": "1"}),
+    ):
+        pass
 
 
 @pytest.mark.parametrize("amount", ["", "4", "4 GiB", "0g", "-1g", "4gb"])
