@@ -21,7 +21,7 @@ class Stretch(NamedTuple):
         periods: outages that began after an answer and ended by another, both in this stretch.
         total_us: their time together.
         longest_us: the longest of them.
-        trailing_us: when the first attempt after the last answer began; None if there is none, or nothing was answered.
+        open_us: since when nobody was answered, at the end of the stretch; None where the last attempt was.
         ended_us: the latest end of an attempt that was not answered.
     """
 
@@ -30,13 +30,8 @@ class Stretch(NamedTuple):
     periods: int = 0
     total_us: int = 0
     longest_us: int = 0
-    trailing_us: int | None = None
+    open_us: int | None = None
     ended_us: int | None = None
-
-    @property
-    def open_us(self) -> int | None:
-        """Since when nobody was answered, at the end of the stretch; None where somebody was."""
-        return self.leading_us if self.answered_us is None else self.trailing_us
 
 
 NOTHING: Final = Stretch()
@@ -56,7 +51,7 @@ def joined(earlier: Stretch, later: Stretch) -> Stretch:
         periods=sum(periods),
         total_us=sum(totals),
         longest_us=max(longest),
-        trailing_us=later.trailing_us if later.answered_us is not None else _trailing(earlier, since_us),
+        open_us=since_us if later.answered_us is None else later.open_us,
         ended_us=max((end for end in (earlier.ended_us, later.ended_us) if end is not None), default=None),
     )
 
@@ -77,11 +72,6 @@ def _closed(since_us: int | None, answered_us: int | None) -> tuple[int, int, in
     if since_us is None or answered_us is None or since_us >= answered_us:
         return 0, 0, 0
     return 1, answered_us - since_us, answered_us - since_us
-
-
-def _trailing(earlier: Stretch, since_us: int | None) -> int | None:
-    """The outage at the end of two stretches, if the later one has no answer."""
-    return None if earlier.answered_us is None else since_us
 
 
 def _first(*moments: int | None) -> int | None:

@@ -188,9 +188,9 @@ def stretches(walked: DataFrame) -> DataFrame:
         F.count(length_us).alias("periods"),
         F.coalesce(F.sum(length_us), F.lit(0)).alias("total_us"),
         F.coalesce(F.max(length_us), F.lit(0)).alias("longest_us"),
-        F.max(F.when(F.col("after_answer"), F.col("begins"))).alias("begun_us"),
+        F.max("begins").alias("begun_us"),
         F.max(F.when(ok, start_us)).alias("last_ok_us"),
         F.max(F.when(~ok, F.col("end_us"))).alias("ended_us"),
     )
-    trailing_us = F.when(F.col("begun_us") > F.col("last_ok_us"), F.col("begun_us"))
-    return told.withColumn("trailing_us", trailing_us).select(*STRETCH, *Stretch._fields)
+    is_open = F.col("last_ok_us").isNull() | (F.col("begun_us") > F.col("last_ok_us"))
+    return told.withColumn("open_us", F.when(is_open, F.col("begun_us"))).select(*STRETCH, *Stretch._fields)

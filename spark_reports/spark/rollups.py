@@ -48,7 +48,7 @@ def classes(groups: Iterable[Group]) -> Iterator[tables.ClassCount]:
 
 def latencies(groups: Iterable[Group]) -> Iterator[tables.Latency]:
     """Give the latency of each group."""
-    return (tables.Latency(*group[: len(tables.Latency._fields)]) for group in groups)
+    return (tables.Latency._make(group[: len(tables.Latency._fields)]) for group in groups)
 
 
 def bins(cells: Iterable[Cell]) -> Iterator[tables.BinCount]:
@@ -82,5 +82,5 @@ def starts(cells: Iterable[Cell]) -> Iterator[tables.StartCount]:
 def seen(stretches: Iterable[tuple[str, str, int, Stretch]]) -> Iterator[tables.SeenOutage]:
     """Join the stretches of each choice and operation, which come with their numbers, in any order."""
     in_order = sorted(stretches, key=itemgetter(0, 1, 2))
-    for keys, own in groupby(in_order, key=itemgetter(0, 1)):
-        yield from outages(*keys, reduce(joined, (stretch for *_, stretch in own)))
+    for (choice, operation), own in groupby(in_order, key=lambda each: each[:2]):
+        yield from outages(choice, operation, reduce(joined, (each[3] for each in own)))

@@ -217,8 +217,8 @@ def test_without_java_what_fits_is_made_in_python_with_a_sentence(
     assert made.notes[0].endswith("The report is made in plain Python instead.")
     with pytest.raises(JavaMissing):
         make_report(folder, tmp_path / "out", Options(engine="spark"))
-    monkeypatch.setattr(report, "PYTHON_BYTES_MAX", 100)
-    with pytest.raises(SparkMissing, match="too much for plain Python"):
+    monkeypatch.setattr(report, "PYTHON_ROWS_MAX", 10)
+    with pytest.raises(SparkMissing, match=r"has about \d+ rows, too many for plain Python"):
         make_report(folder, tmp_path / "out", Options())
 
 

@@ -5,7 +5,6 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Final
 
 import pytest
 
@@ -13,12 +12,10 @@ from tests.unit.cli import conftest
 from tests.unit.spark_reports import measured_run
 from tests.unit.spark_reports.input.test_foreign import answer, series
 
-PLAIN: Final = {"QUORATE_REPORT_ENGINE": "python"}
-
 
 def quorate(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     """The command, in a hurry: `tests/unit/spark_reports/test_cluster.py` runs it with Spark."""
-    return conftest.quorate(*words, cwd=cwd, **PLAIN)
+    return conftest.quorate(*words, cwd=cwd, QUORATE_REPORT_ENGINE="python")
 
 
 @pytest.fixture
@@ -219,7 +216,7 @@ def test_a_report_that_finds_no_room_leaves_the_former_one_whole(export: Path, t
     done = subprocess.run(
         limited,
         cwd=tmp_path,
-        env=os.environ | PLAIN,
+        env=os.environ | {"QUORATE_REPORT_ENGINE": "python"},
         capture_output=True,
         text=True,
         timeout=120,

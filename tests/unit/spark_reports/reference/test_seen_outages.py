@@ -24,7 +24,7 @@ def alone(op: Operation) -> Stretch:
     """What a single attempt comes to."""
     if op.outcome == "ok":
         return Stretch(answered_us=op.start_us)
-    return Stretch(leading_us=op.start_us, ended_us=op.end_us)
+    return Stretch(leading_us=op.start_us, open_us=op.start_us, ended_us=op.end_us)
 
 
 def trace(rng: random.Random, attempts: int) -> list[Operation]:

@@ -35,8 +35,8 @@ def test_stretches_are_joined_in_the_order_of_their_numbers_each_pair_by_itself(
     found = rollups.seen(
         [
             (*KEYS, 10, Stretch(answered_us=100)),
-            ("enq-1", "Deq", 9, Stretch(leading_us=90, ended_us=95)),
-            (*KEYS, 2, Stretch(answered_us=20, trailing_us=25, ended_us=26)),
+            ("enq-1", "Deq", 9, Stretch(leading_us=90, open_us=90, ended_us=95)),
+            (*KEYS, 2, Stretch(answered_us=20, open_us=25, ended_us=26)),
         ]
     )
     assert list(found) == [

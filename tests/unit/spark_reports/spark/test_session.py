@@ -187,7 +187,7 @@ def test_a_running_session_is_parted_for_the_input_unless_told_and_takes_no_sett
     spark: "SparkSession",
 ) -> None:
     name = session.SHUFFLE_PARTITIONS
-    told = spark.conf.get(name)
+    told = str(spark.conf.get(name))
     with local_session(size=BIG) as same:
         assert same.conf.get(name) == told
     spark.conf.unset(name)
