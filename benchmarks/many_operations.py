@@ -13,6 +13,7 @@ Needs 60 bytes of disk for each row, and 200 more while it works. Exit code 1 wh
 import argparse
 import json
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -146,7 +147,7 @@ def measure(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
         "cpu_s": round(watch.cpu_s, 1),
         "us_per_row": round(watch.cpu_s / rows["read"] * 1e6, 2),
         "peak_java_mib": watch.java_peak >> 20,
-        "peak_python_mib": watch.python_peak >> 20,
+        "peak_python_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10,
         **shuffled,
     }
 

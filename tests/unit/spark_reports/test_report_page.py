@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from quorate.spark_reports.report import PYTHON_BYTES_MAX
+from quorate.spark_reports.report import PYTHON_ROWS_MAX
 from tests.unit.spark_reports.report_page import rendered
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -15,4 +15,4 @@ def test_the_reference_is_current() -> None:
 
 
 def test_the_bound_of_plain_python_is_the_one_named() -> None:
-    assert f"({PYTHON_BYTES_MAX >> 20} MiB)" in (DOCS / "how-to" / "report.md").read_text(encoding="utf-8")
+    assert f"up to {PYTHON_ROWS_MAX:,} rows" in (DOCS / "how-to" / "report.md").read_text(encoding="utf-8")
