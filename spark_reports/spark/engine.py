@@ -7,17 +7,20 @@ The parsed rows are written to Parquet once and read back for every aggregate: t
 whoever wants to ask further questions finds the same tables.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import reduce
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
 
+import pyarrow.parquet
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader expects
+from pyspark.sql.types import StructType
 
 from ..input.probe_rows import intervals_of
 from ..input.probes import Spacing
@@ -43,8 +46,8 @@ from ..reference.trace import (
     up_sets_of,
 )
 from . import jobs, outcome_jobs, probe_files, probe_jobs, rollups
-from .expressions import TEXT, json_rows, schema, small_table, within
-from .rollups import Cell, Group
+from .expressions import TEXT, arrow_table, json_rows, schema, small_table, within
+from .rollups import Aside, Cell, Group
 
 Row = TypeVar("Row", bound=NamedTuple)
 
@@ -99,6 +102,17 @@ class _Folder:
         """Write a table, over a former one, and read it back."""
         frame.write.mode("overwrite").parquet(f"file://{self.folder.absolute() / name}")
         return self.spark.read.schema(frame.schema).parquet(jobs.literal_path(self.folder / name))
+
+    def keep(self, name: str, rows: Iterable[object], columns: StructType) -> DataFrame:
+        """Write the few rows of a table that are here, over a former one, and give it to Spark."""
+        table = arrow_table(map(attrgetter(*columns.names), rows), columns)
+        place = self.folder / name
+        try:
+            place.mkdir(parents=True, exist_ok=True)
+            pyarrow.parquet.write_table(table, place / "part-0.parquet")
+        except OSError as error:
+            raise ReportError(f"{place} cannot be written ({error}); give another folder") from error
+        return self.spark.createDataFrame(table, columns)
 
 
 def store(
@@ -184,7 +198,7 @@ class _Reader:
         every = [small_table(self.spark, aside, REJECTED), *self.rejected]
         rejected = self.folder.store("rejected", reduce(DataFrame.unionByName, every))
         up_sets = up_sets_of(trace)
-        stored = self.folder.store("up_sets", outcome_jobs.up_set_table(self.spark, up_sets))
+        stored = self.folder.keep("up_sets", up_sets, outcome_jobs.UP_SET)
         groups = _collect(jobs.groups_of(operations), Group)
         return Stored(self.spark, self.source, trace, up_sets, stored, operations, groups, rejected)
 
@@ -212,7 +226,7 @@ class _Reader:
         return operations
 
     def store_intervals(self, name: str, intervals: Sequence[Interval]) -> None:
-        self.folder.store(name, outcome_jobs.interval_table(self.spark, intervals))
+        self.folder.keep(name, intervals, outcome_jobs.INTERVAL)
 
     def _samples(self, period: ReportPeriod | None) -> DataFrame:
         paths = [*self.source.probe_lines, self.source.probe_parquet]
@@ -263,7 +277,7 @@ def aggregate(stored: Stored, questions: Questions, lag_us: int) -> tables.Aggre
             days=days_of(trace.span, trace.run.time_scale),
         )
         cells = _collect(counted, Cell)
-        aside = {row[0]: row[1] for row in _brought(stored.rejected.groupBy("kind").count())}
+        aside = _collect(jobs.rejected_counts(stored.rejected), Aside)
         return replace(
             aggregate_trace(trace, up_sets, questions, enough),
             bins=in_order(rollups.bins(cells)),
@@ -272,8 +286,8 @@ def aggregate(stored: Stored, questions: Questions, lag_us: int) -> tables.Aggre
             starts=in_order(rollups.starts(cells)),
             latencies=in_order(rollups.latencies(stored.groups)),
             seen=_seen_outages(stored),
-            rows=row_counts(trace.read, aside),
-            rejected=_collect(jobs.rejected_counts(stored.rejected), tables.Rejected),
+            rows=row_counts(trace.read, rollups.kinds(aside)),
+            rejected=in_order(rollups.rejected(aside)),
         )
 
 

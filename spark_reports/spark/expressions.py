@@ -39,10 +39,15 @@ def small_table(spark: SparkSession, rows: Iterable[Sequence[Any]], columns: T.S
     `SparkSession.createDataFrame` sends a list through a Python worker, on a cluster through one on the executors, which then
     need a Python like the driver's. Rows in the form of Arrow go straight to Java.
     """
+    return spark.createDataFrame(arrow_table(rows, columns), columns)
+
+
+def arrow_table(rows: Iterable[Sequence[Any]], columns: T.StructType) -> pyarrow.Table:
+    """Give these rows the form of Arrow."""
     form = to_arrow_schema(columns)
     values = list(zip(*rows, strict=True)) or [()] * len(form)
     arrays = [pyarrow.array(own, field.type) for own, field in zip(values, form, strict=True)]
-    return spark.createDataFrame(pyarrow.Table.from_arrays(arrays, schema=form), columns)
+    return pyarrow.Table.from_arrays(arrays, schema=form)
 
 
 def json_rows(lines: DataFrame, row: T.StructType) -> DataFrame:

@@ -208,9 +208,11 @@ def rejected_operations(parsed: DataFrame) -> DataFrame:
 
 
 def rejected_counts(rejected: DataFrame) -> DataFrame:
-    """Count rows kept aside by `source` and `reason`, each with an example."""
+    """Count rows kept aside by `kind`, `source` and `reason`, each with an example (`rollups.Aside`)."""
     example = F.substring(F.min("line"), 1, EXAMPLE_CHARS)
-    return rejected.groupBy("source", "reason").agg(F.count("*").alias("rows"), example.alias("example"))
+    return rejected.groupBy("kind", "source", "reason").agg(
+        F.count("*").alias("rows"), example.alias("example")
+    )
 
 
 def groups_of(operations: DataFrame) -> DataFrame:

@@ -1,17 +1,15 @@
 """The Spark side of a report: operations laid over what their front ends saw, and outages as operations saw them."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from operator import attrgetter
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader expects
 
-from ..input.rows import Interval
 from ..model.aggregates import Span
 from ..model.days import Days
 from ..reference.seen_outages import Stretch
-from ..reference.trace import Period, UpSet
+from ..reference.trace import Period
 from .expressions import FLAG, INT, LONG, TEXT, bin_of, schema, small_table
 
 INTERVAL: Final = schema(front_end=TEXT, replica=TEXT, start_us=LONG, end_us=LONG, up=INT)
@@ -33,16 +31,6 @@ class Pieces(NamedTuple):
 def pieces_of(start_us: int, end_us: int, number: int) -> Pieces:
     """Cut a time, with both its ends, into so many pieces."""
     return Pieces(start_us, (end_us - start_us) // number + 1)
-
-
-def interval_table(spark: SparkSession, intervals: Iterable[Interval]) -> DataFrame:
-    """Give intervals the form of a table (`INTERVAL`)."""
-    return small_table(spark, map(attrgetter(*INTERVAL.names), intervals), INTERVAL)
-
-
-def up_set_table(spark: SparkSession, up_sets: Iterable[UpSet]) -> DataFrame:
-    """Give up-sets the form of a table (`UP_SET`)."""
-    return small_table(spark, map(attrgetter(*UP_SET.names), up_sets), UP_SET)
 
 
 def period_table(spark: SparkSession, deciders: Mapping[int, Mapping[str, Sequence[Period]]]) -> DataFrame:

@@ -41,6 +41,33 @@ class Cell(NamedTuple):
     operations: int
 
 
+class Aside(NamedTuple):
+    """Rows of one kind kept aside for one reason; the example is the first in text order, cut."""
+
+    kind: str
+    source: str
+    reason: str
+    rows: int
+    example: str
+
+
+def kinds(aside: Iterable[Aside]) -> Counter[str]:
+    """Count the rows kept aside by kind."""
+    counts: Counter[str] = Counter()
+    for each in aside:
+        counts[each.kind] += each.rows
+    return counts
+
+
+def rejected(aside: Iterable[Aside]) -> Iterator[tables.Rejected]:
+    """Count the rows kept aside by source and reason; files of two kinds may have one name."""
+    groups: dict[tuple[str, str], list[Aside]] = defaultdict(list)
+    for each in aside:
+        groups[each.source, each.reason].append(each)
+    for key, own in groups.items():
+        yield tables.Rejected(*key, sum(each.rows for each in own), min(each.example for each in own))
+
+
 def classes(groups: Iterable[Group]) -> Iterator[tables.ClassCount]:
     """Count by choice, operation, outcome and event class."""
     return (tables.ClassCount(g.choice, g.operation, g.outcome, g.event_class, g.operations) for g in groups)

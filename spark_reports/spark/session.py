@@ -71,11 +71,10 @@ LOOPBACK_SETTINGS: Final[Mapping[str, str]] = {
     "spark.driver.host": "127.0.0.1",
 }
 # Most of a small report's seconds go into code that runs once. The quick compiler saves two fifths of the processor time;
-# one thread that collects what garbage there is, and to take the bytecode of Spark's own packages for sound, another seventh.
-# Code that runs for minutes is worth compiling well.
+# to take the bytecode of Spark's own packages for sound, another tenth. Code that runs for minutes is worth compiling well.
 SMALL_SETTINGS: Final[Mapping[str, str]] = dict.fromkeys(
     ("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions"),
-    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote",
+    "-XX:TieredStopAtLevel=1 -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote",
 )
 NOTHING: Final = Size(0, 0)
 NO_CONF: Final[Mapping[str, str]] = MappingProxyType({})

@@ -14,7 +14,7 @@ from quorate.spark_reports.spark import session as sessions
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-JAVA: Final = "-XX:ReservedCodeCacheSize=240m -XX:MetaspaceSize=400m -Xms1g -Xmn600m"
+JAVA: Final = "-XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC -XX:MetaspaceSize=400m -Xms1g -Xmn600m"
 """The quick compiler's own 48 MB are full after a few reports, and from then on all is interpreted. Collecting garbage beside the
 work costs a tenth of it, and has little to collect; with all of the heap at once it is seldom collected."""
 PLAIN: Final = {

@@ -3,7 +3,7 @@
 from quorate.spark_reports.model import aggregates as tables
 from quorate.spark_reports.reference.seen_outages import Stretch
 from quorate.spark_reports.spark import rollups
-from quorate.spark_reports.spark.rollups import Cell, Group
+from quorate.spark_reports.spark.rollups import Aside, Cell, Group
 
 KEYS = "enq-1", "Enq"
 
@@ -12,6 +12,19 @@ def test_classes_and_latencies_come_of_the_same_groups() -> None:
     group = Group(*KEYS, "Enq/Ok", "ok", 5, 0.1, 0.2, 0.3, 0.4, 10, 20)
     assert list(rollups.classes([group])) == [tables.ClassCount(*KEYS, "ok", "Enq/Ok", 5)]
     assert list(rollups.latencies([group])) == [tables.Latency(*KEYS, "Enq/Ok", "ok", 5, 0.1, 0.2, 0.3, 0.4)]
+
+
+def test_rows_kept_aside_of_two_kinds_may_lie_in_files_of_one_name() -> None:
+    aside = [
+        Aside("operations", "part-0.parquet", "bad latency", 2, "b"),
+        Aside("probes", "part-0.parquet", "bad latency", 3, "a"),
+        Aside("probes", "part-1.parquet", "bad latency", 4, "c"),
+    ]
+    assert rollups.kinds(aside) == {"operations": 2, "probes": 7}
+    assert list(rollups.rejected(aside)) == [
+        tables.Rejected("part-0.parquet", "bad latency", 5, "a"),
+        tables.Rejected("part-1.parquet", "bad latency", 4, "c"),
+    ]
 
 
 def test_cells_of_time_and_cells_of_state_are_told_apart() -> None:
