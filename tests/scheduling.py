@@ -21,6 +21,7 @@ GROUPS: Final[dict[str, tuple[str, ...]]] = {
         "tests/unit/spark_reports/spark/test_engine.py",
         "tests/unit/spark_reports/input/test_parquet_files.py",
         "tests/unit/spark_reports/spark/test_probe_jobs.py",
+        "tests/unit/spark_reports/spark/test_jobs.py",
         "tests/unit/spark_reports/spark/test_outcome_jobs.py",
         "tests/unit/spark_reports/test_period_of_report.py",
         "tests/unit/spark_reports/test_report.py",
