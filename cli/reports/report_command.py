@@ -293,7 +293,7 @@ def _made(story: Console, input_path: Path | None, out: Path, wanted: dict[str, 
         from ...spark_reports.report import Options, make_report  # noqa: PLC0415 - an extra
     except ModuleNotFoundError as error:
         raise Failure(f"the package {error.name} is missing; run: pip install 'quorate[reports]'") from None
-    with busy(story, _WORKING[wanted["engine"]]):
+    with busy(story, _WORKING["python" if wanted["store"] else wanted["engine"]]):
         return make_report(input_path, out, Options(**wanted))
 
 

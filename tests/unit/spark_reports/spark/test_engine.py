@@ -125,7 +125,7 @@ def test_spark_equals_reference_on_a_run_with_all_parts_and_bad_rows(
     assert [row for row in found.starts if row.up is None], "some of c2 began while a link was unknown"
     assert any(row.near for row in found.starts)
     assert all(row.detected and row.recoveries for row in found.probed)
-    assert len(plans) == 7, "three tables are stored, and four brought here"
+    assert len(plans) == 6, "two tables are stored by Spark, and four brought here"
     for plan in plans:
         assert plan.startswith("store ") or "Aggregate" in plan, "only what is grouped comes to the driver"
         assert not re.search("Python|Pandas|CartesianProduct|BroadcastNestedLoopJoin", plan), plan
