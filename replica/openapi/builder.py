@@ -88,10 +88,7 @@ def _begun(app: FastAPI, summary: str, description: str, routes: Sequence[BaseRo
 def _completed(document: dict[str, Any], types: Sequence[type]) -> dict[str, Any]:
     """Add what the framework does not know: schemas of these types, what the table tells, and who may ask."""
     components = document["components"]
-    schemas = _schemas_of(types)
-    for name in components["schemas"].keys() & schemas.keys():
-        _rename(name, f"{name}Value", document)
-    components["schemas"].update(schemas)
+    _add_schemas(_schemas_of(types), document)
     components["responses"] = {}
     components["securitySchemes"] = _SECURITY_SCHEMES
     for path, item in document["paths"].items():
@@ -123,8 +120,16 @@ def _schemas_of(types: Sequence[type]) -> dict[str, Any]:
     return msgspec.json.schema_components(types, ref_template=_SCHEMAS)[1]
 
 
+def _add_schemas(ours: Mapping[str, Any], document: dict[str, Any]) -> None:
+    """What has one of these names already, as a type of one's own may have given it, gets another one."""
+    schemas = document["components"]["schemas"]
+    for name in schemas.keys() & ours.keys():
+        _rename(name, f"{name}Value", document)
+    schemas.update(ours)
+
+
 def _rename(schema: str, other: str, document: dict[str, Any]) -> None:
-    """Give a schema another name: a type of one's own may have given it one of ours."""
+    """Give a schema another name, wherever it is referred to."""
     schemas = document["components"]["schemas"]
     schemas[other] = schemas.pop(schema)
     for part in _parts(document):
@@ -224,7 +229,7 @@ def _named(schema: dict[str, Any], operation: dict[str, Any], document: dict[str
     if "$ref" in schema:
         return schema
     name = f"{operation['operationId'][0].upper()}{operation['operationId'][1:]}Body"
-    document["components"]["schemas"][name] = {**schema, "title": name}
+    _add_schemas({name: {**schema, "title": name}}, document)
     return {"$ref": _SCHEMAS.format(name=name)}
 
 

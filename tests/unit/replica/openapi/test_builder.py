@@ -29,9 +29,25 @@ class Notes:
         self.last = info
 
 
+class Body(TypedDict):
+    size: int
+
+
+class Sizes:
+    examples = {"body": ({"size": 1},)}  # noqa: RUF012 - as users write it
+
+    def __init__(self) -> None:
+        self.last: Body | None = None
+
+    def note(self, body: Body) -> None:
+        """Note it."""
+        self.last = body
+
+
 TYPES = {
     "orders": "tests.support.own_types:Orders",
     "cluster": f"{__name__}:Notes",
+    "enqueue": f"{__name__}:Sizes",
 }
 
 
@@ -56,3 +72,11 @@ def test_a_type_of_ones_own_takes_no_name_of_ours(document: dict[str, Any]) -> N
     other = {"$ref": "#/components/schemas/ClusterInfoValue"}
     assert schemas["ClusterWriteArguments"]["properties"]["info"]["$ref"] == other["$ref"]
     assert schemas["ClusterInfoValue"]["properties"]["of"]["anyOf"] == [other, {"type": "null"}]
+
+
+def test_nor_that_of_a_body(document: dict[str, Any]) -> None:
+    schemas = document["components"]["schemas"]
+    assert "oneOf" in schemas["EnqueueBody"]
+    assert schemas["EnqueueBodyValue"]["properties"].keys() == {"size"}
+    told = schemas["EnqueueNoteArguments"]["properties"]["body"]
+    assert told["$ref"] == "#/components/schemas/EnqueueBodyValue"
