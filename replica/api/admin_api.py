@@ -121,9 +121,9 @@ Known = Annotated[Access, of_application("access")]
 """Whom the application that was asked lets in."""
 
 admin_router: Final = tagged("administration")
+"""The endpoints for operators."""
 configuration_router: Final = tagged(PROTOCOL_TAG)
 """What `quorate change` asks each replica."""
-"""The endpoints."""
 
 
 @admin_router.get(TOKENS_PATH, response_model=KnownTokens)

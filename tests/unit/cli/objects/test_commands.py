@@ -12,6 +12,8 @@ import pytest
 
 from quorate import __version__
 from quorate.cli.cluster.local_cluster import LocalCluster
+from quorate.client_sdk import Dictionary, Page
+from quorate.client_sdk.protocol.operations import observe
 from tests.unit.cli.conftest import TIMEOUT_S, Run, quorate, quorate_here
 
 pytestmark = pytest.mark.slow
@@ -135,6 +137,23 @@ def test_dictionary_keeps_keys(run: Run) -> None:
     assert run("dict", "d", "get", "bob").stdout == "2\n"
     assert run("dict", "d", "compare-and-delete", "bob", "2").stdout == "ok\n"
     assert json.loads(run("dict", "d", "size", "--json").stdout) == {"size": 1}
+
+
+def test_a_dictionary_is_shown_page_by_page(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    pages: list[str] = []
+
+    def noting(dictionary: Dictionary, prefix: str, *, after: str = "") -> Page:
+        pages.append(after)
+        return page(dictionary, prefix, after=after)
+
+    page = Dictionary.page
+    monkeypatch.setattr(Dictionary, "page", noting)
+    monkeypatch.setattr(observe, "PAGE_OBJECTS", 1)
+    monkeypatch.setattr(observe, "PAGE_BYTES", 1)
+    for key in ("a", "b.1", "b.2", "b.3", "c"):
+        assert run("dict", "paged", "put", key, "1").returncode == 0
+    assert run("dict", "paged", "items", "--pages", "--prefix", "b.").stdout == "b.1\t1\nb.2\t1\nb.3\t1\n"
+    assert pages == ["", "b.1", "b.2"]
 
 
 def test_url_of_one_replica_is_enough(cluster: LocalCluster) -> None:

@@ -241,6 +241,28 @@ async def test_without_a_token_nothing_of_the_cluster_is_told(
     assert opened == {"/v1/health/live", "/v1/health/ready", "/v1/health/quorums"} | pages
 
 
+async def test_both_documents_are_open_in_the_same_way(tmp_path: Any, document: ClusterDocument) -> None:
+    """Also to a token for some objects and the HTTP API alone, which is not let in to what is around them."""
+    narrow = make_token("narrow", "n" * 43)
+    line = f"tag=narrow scopes=write objects=queue/q via=http sha256={digest_of(narrow.encode()).hex()}"
+    access = from_text(f"{LINES}\n{line}", TOKENS["replica"])
+    asked = [("GET", ""), ("HEAD", ""), ("POST", ""), ("GET", "/"), ("GET", "%2F"), ("GET", "x")]
+
+    async def statuses(path: str) -> list[int]:
+        said = []
+        for token in ("", narrow, *TOKENS.values()):
+            header = {"Authorization": f"Bearer {token}"} if token else {}
+            for method, ending in asked:
+                said.append((await client.request(method, path + ending, headers=header)).status_code)
+        return said
+
+    async with guarded(tmp_path, document, access) as client:
+        first, second = [await statuses(path) for path in DOCUMENTS]
+    assert first == second
+    assert first[:6] == [200, 200, 401, 401, 404, 401]
+    assert first[6:12] == [200, 200, 403, 403, 404, 403]
+
+
 async def test_who_asks_too_often_is_told_when_to_come_again(
     tmp_path: Any, document: ClusterDocument, monkeypatch: pytest.MonkeyPatch
 ) -> None:

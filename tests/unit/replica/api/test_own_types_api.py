@@ -12,7 +12,7 @@ from quorate.adts.plain_class import PlainClass
 from quorate.adts.specification import Invocation
 from quorate.api_specs.cluster import ChoiceRule
 from quorate.client_sdk.protocol.core.values import Failed, Repair
-from quorate.replica.access.authorization import DOCUMENT_PATH
+from quorate.replica.access.authorization import DOCUMENT_PATH, PROTOCOL_DOCUMENT_PATH
 from quorate.replica.api import own_types_api
 from quorate.replica.api.operations import Operations
 from tests.support.in_process import InProcessCluster, in_process
@@ -255,8 +255,10 @@ def test_types_are_told_to_those_with_a_token_alone(tmp_path: Path) -> None:
         url = f"{guarded.document.urls['r1']}{DOCUMENT_PATH}"
         anybody = httpx.get(url, timeout=60)
         known = httpx.get(url, timeout=60, headers={"Authorization": f"Bearer {'t' * 24}"})
-    assert (anybody.status_code, known.status_code) == (200, 200)
-    assert "cart" not in anybody.text.lower()
+        of_protocol = httpx.get(f"{guarded.document.urls['r1']}{PROTOCOL_DOCUMENT_PATH}", timeout=60)
+    assert [each.status_code for each in (anybody, known, of_protocol)] == [200, 200, 200]
+    assert (anybody.headers["Vary"], known.headers["Vary"]) == ("Authorization", "Authorization")
+    assert "cart" not in (anybody.text + of_protocol.text).lower()
     assert "cartAdd" in known.text
 
 
