@@ -105,8 +105,8 @@ DRAIN_S_MAX: Final = 5.0
 STOP_S_MAX: Final = 20.0
 """By then a stopping replica has ended, unless its disk hangs."""
 LISTINGS_MAX: Final = 2
-"""Whole dictionaries that a replica lists for its REST callers at the same time, each for another caller, until they are sent; further ones
-wait."""
+"""Dictionaries that a replica lists for its REST callers, whole or in pages, at the same time, each for another caller, until they are sent; further
+ones wait."""
 BACKUP_S_MAX: Final = 600.0
 """How long a replica may take to copy its database for a backup, before it sends the copy."""
 BACKUPS_SENT_MAX: Final = 2
@@ -132,7 +132,7 @@ class Limits(Struct, frozen=True, forbid_unknown_fields=True):
     """Payloads in one reply, and in one dequeue, together; a single larger one still goes."""
     listing_bytes_max: int = 32 * 1024 * 1024
     """A dictionary that is listed whole: its values, with those overwritten or deleted lately, and 300 bytes for each. A larger
-    one is refused, and listed in pages."""
+    one is refused: list it in pages."""
     requests_max: int = 1000
     """Protocol requests in one batch."""
     recent_decisions_max: int = 1000

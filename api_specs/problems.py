@@ -121,7 +121,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     "listing-too-large": Kind(
         429,
         "The dictionary is larger than a listing may be",
-        "Read its keys one by one, or delete some; `listing_bytes_max` in the cluster file sets the bound.",
+        "List it in pages, or in smaller ones, or delete keys; `listing_bytes_max` in the cluster file sets the bound.",
     ),
     "unknown-coding": Kind(
         501, "The body comes in a coding that is not known", "Send it as it is, or chunked."

@@ -433,8 +433,8 @@ class AsyncDictionary(_Cells):
     ) -> Page:
         """The first keys in order, of those that begin with `prefix` and come after `after`, with their values, as they were at one moment.
 
-        A page ends after `max_keys` keys (at most `page_entries_max`, which is 2,000, and what is meant where it is left out) or a mebibyte. It may hold
-        fewer, or none, where keys were deleted lately: go on until its `next` is empty. The next page is of a later moment.
+        A page holds `max_keys` keys at most (`page_entries_max` at most, which is 2,000, and what is meant where it is left out). It holds fewer, or none,
+        where keys were deleted lately or values are large: go on until its `next` is empty. The next page is of a later moment.
 
             >>> page = dictionary.page("shop.")  # doctest: +SKIP
             >>> while page.next:  # doctest: +SKIP

@@ -1,4 +1,4 @@
-"""Whole dictionaries that REST callers ask for: so many at a time, for each is held in memory until it is sent.
+"""Dictionaries that REST callers list, whole or in pages: so many at a time, for each is held in memory until it is sent.
 
 Owns whose turn it is. What a dictionary holds, the front end finds out; how large one may be, the cluster file says.
 """

@@ -180,7 +180,7 @@ async def get_dictionary(
     deadline_s: DeadlineS = None,
 ) -> Response:
     """All keys and values, or those of the keys that begin with `prefix`, in the order of the keys, as they were at one moment. With `limit` a page of
-    them, which may hold fewer, or none, where keys were deleted lately: go on with `after` until there is no `next`."""
+    them, which may hold fewer, or none, where keys were deleted lately or values are large: go on with `after` until there is no `next`."""
     for part, what in ((prefix, "prefix"), (after, "key `after`")):
         if part:
             check_name(part, what)

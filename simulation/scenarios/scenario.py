@@ -35,13 +35,13 @@ __all__ = ["BLIND", "KEYS", "Caller", "Faults", "Scenario", "keeps_order", "rule
 KEYS: Final = ("a", "b", "c")
 LISTINGS: Final[tuple[dict[str, Any], ...]] = (
     {},
-    {"most": 1},
+    {"most": 2},
     {},
     {"after": "a", "most": 1},
     {},
     {"prefix": "b"},
 )
-"""What a caller lists of a dictionary, in turn: all, the first key, the second, those that begin with b."""
+"""What a caller lists of a dictionary, in turn: all, the first two keys, the one behind a, those that begin with b."""
 FIRST_SHARE: Final = 0.5
 ANY_SHARE: Final = 0.05
 """Of operations on the first object, and on any other one, where callers go from object to object."""

@@ -180,8 +180,8 @@ class Invoke(Struct, frozen=True):
 
 
 class Items(Struct, frozen=True):
-    """Keys and values of a dictionary at one moment: all, or those of the keys that begin with `prefix` and come after `after` in order, a page that
-    ends at the `most`-th of them or thereabouts (0: no page; keys that are being deleted count). `object` is `dictionary/NAME`. Result: Listed."""
+    """Keys and values of a dictionary at one moment: all, or those of the keys that begin with `prefix` and come after `after` in order, a page of at most
+    `most` of them (0: no page), and fewer where keys were deleted lately or values are large. `object` is `dictionary/NAME`. Result: Listed."""
 
     object: str
     prefix: str = ""

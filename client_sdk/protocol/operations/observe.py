@@ -272,10 +272,13 @@ class _Page:
         return {name: found for name, found in shown.items() if name <= last} if last else shown
 
     def listed(self, versions: Mapping[str, Version]) -> Listed:
-        """The values of the keys that have one, in the order of the keys."""
+        """The values of the keys that have one, in the order of the keys: `most` of them at most, for replicas that lack keys, and keys that came after the
+        first look, make a page longer."""
         begins = len(self.dictionary) + 1
         values = ((name[begins:], versions[name][1]) for name in sorted(versions))
-        return Listed({key: value for key, value in values if value is not None}, (self.last or "")[begins:])
+        found = [(key, value) for key, value in values if value is not None]
+        page = found[: self.most] if self.most else found
+        return Listed(dict(page), page[-1][0] if len(page) < len(found) else (self.last or "")[begins:])
 
 
 def _list_weakly(page: _Page, task: Task, machine: Machine) -> OutcomeSteps:
@@ -386,7 +389,7 @@ def _check_size(dictionary: str, shown_bytes: int, machine: Machine) -> None:
     most = machine.limits.listing_bytes_max
     if shown_bytes > most:
         what = f"{dictionary}, with what was overwritten or deleted lately,"
-        detail = f"{what} has more than {most} bytes of keys and values, which is listing_bytes_max: list it in pages"
+        detail = f"{what} has more than {most} bytes of keys and values, which is listing_bytes_max: list it in pages, or in smaller ones"
         raise Expired(detail, is_refused=True, limit="listing-too-large")
 
 

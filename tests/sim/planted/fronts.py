@@ -15,7 +15,7 @@ from quorate.client_sdk.protocol import front_end as machine
 from quorate.client_sdk.protocol.core.log_cache import LogCache
 from quorate.client_sdk.protocol.core.rounds import Event, Expired, Task
 from quorate.client_sdk.protocol.core.time_now import TimeNow
-from quorate.client_sdk.protocol.core.values import Done, Items, Peek, Read
+from quorate.client_sdk.protocol.core.values import Done, Items, Listed, Peek, Read
 from quorate.client_sdk.protocol.decisions import transitions
 from quorate.client_sdk.protocol.operations import blind, everywhere, observe, runs
 from quorate.client_sdk.protocol.operations.cell_parts import ReadPart, StoredPart
@@ -220,7 +220,9 @@ def items_of_two_moments() -> Planting:
 
 
 def page_to_the_last() -> Planting:
-    """A page of a dictionary ends where the last replica has ended, in every look: others have not shown what they hold of its keys."""
+    """A page of a dictionary ends where the last replica has ended, in every look, however many keys that are: others have not shown what they hold of
+    them."""
+    shipped = observe._Page.listed
 
     def has_enough(page: observe._Page, shown: Collection[str], shown_bytes: int, newest: str) -> bool:
         return len(shown) >= page.most > 0
@@ -228,7 +230,11 @@ def page_to_the_last() -> Planting:
     def end(page: observe._Page, partly: Iterable[str]) -> None:
         page.last = max(partly, default="")
 
-    return patched(observe._Page, has_enough=has_enough, end=end)
+    def listed(page: observe._Page, versions: Mapping[str, observe.Version]) -> Listed:
+        vars(page)["most"] = 0
+        return shipped(page, versions)
+
+    return patched(observe._Page, has_enough=has_enough, end=end, listed=listed)
 
 
 def peek_only_reads() -> Planting:

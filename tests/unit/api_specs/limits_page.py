@@ -170,7 +170,7 @@ FIXED = {
     ),
     "LISTINGS_MAX": (
         limits.LISTINGS_MAX,
-        "Whole dictionaries that a replica lists for its REST callers at the same time, each for another caller, until they are sent; further ones wait.",
+        "Dictionaries that a replica lists for its REST callers, whole or in pages, at the same time, each for another caller, until they are sent; further ones wait.",
     ),
     "BACKUPS_SENT_MAX": (
         limits.BACKUPS_SENT_MAX,

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from quorate.api_specs.limits import Limits
+from quorate.api_specs.limits import DEFAULTS, Limits
 from quorate.client_sdk import (
     BadCluster,
     BadInput,
@@ -184,6 +184,8 @@ def test_a_dictionary_is_listed_by_prefix_and_in_pages(client: Client) -> None:
     assert list(stock.page(after="shop.05").items) == ["shop.06", "yard"]
     for asked, sentence in (
         ({"max_keys": 0}, "use 1 to"),
+        ({"max_keys": DEFAULTS.page_entries_max + 1}, "page_entries_max"),
+        ({"max_keys": 1.5}, "max_keys"),
         ({"prefix": ".a"}, "the prefix '.a'"),
         ({"after": "/"}, "the after"),
     ):

@@ -66,6 +66,7 @@ async def test_a_dictionary_is_listed_in_pages(client: httpx.AsyncClient) -> Non
         found |= page["items"]
         if "next" not in page:
             break
+        assert page["next"] > str(asked.get("after", ""))
         asked["after"] = page["next"]
     assert found == {key: key for key in ("b.1", "b.2", "b.3")}
     assert (await client.get("/v1/dictionaries/d", params={"after": "b.3"})).json() == {
@@ -75,8 +76,10 @@ async def test_a_dictionary_is_listed_in_pages(client: httpx.AsyncClient) -> Non
     for wrong in ({"prefix": ".b"}, {"after": "b/c"}):
         refused = await client.get("/v1/dictionaries/d", params=wrong)
         assert (refused.status_code, refused.json()["type"]) == (400, "/problems/bad-name")
-    refused = await client.get("/v1/dictionaries/d", params={"limit": 100_000})
-    assert "page_entries_max" in refused.json()["detail"]
+    for limit, named in ((100_000, "page_entries_max"), (0, "limit")):
+        refused = await client.get("/v1/dictionaries/d", params={"limit": limit})
+        assert (refused.status_code, refused.json()["type"]) == (400, "/problems/malformed")
+        assert named in refused.json()["detail"]
 
 
 async def test_what_is_too_large_for_one_listing_is_listed_in_pages(small: httpx.AsyncClient) -> None:
@@ -91,5 +94,6 @@ async def test_what_is_too_large_for_one_listing_is_listed_in_pages(small: httpx
     while "next" in page:
         asked: dict[str, str | int] = {"limit": 4, "after": page["next"]}
         page = (await small.get("/v1/dictionaries/d", params=asked)).json()
+        assert page.get("next", "~") > str(asked["after"])
         keys += page["items"]
     assert keys == [f"{number:02}" for number in range(LISTING_BYTES // VALUE_BYTES + 1)]

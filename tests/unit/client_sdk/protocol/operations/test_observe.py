@@ -286,7 +286,33 @@ def test_the_second_look_goes_as_far_as_the_first_though_keys_came_in_between() 
     stage.answer_all(page(("b", Row(OLD)), more=True), "r1", "r2")
     for key, row in (("a", NEW), ("b", OLD)):
         stage.answer_all(page((key, Row(row)), more=True), "r1", "r2")
-    assert stage.result.result == listed({"a": "-10", "b": "-20"}, "b")
+    assert stage.result.result == listed({"a": "-10"}, "a"), "a page of one key, for all that came in between"
+
+
+def test_a_page_has_no_more_keys_than_asked_for_where_each_replica_lacks_some() -> None:
+    stage = paged(Items(PREFIX, most=2))
+    for _ in range(2):
+        stage.answer("r1", page(("b", complete(OLD)[0]), ("d", Row(OLD)), more=True))
+        stage.answer("r2", page(("a", complete(OLD)[0]), ("c", complete(OLD)[0]), more=True))
+    assert stage.result.result == listed({"a": "-20", "b": "-20"}, "b")
+
+
+def test_a_page_of_several_replies_has_no_more_keys_than_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(observe, "PAGE_OBJECTS", 2)
+    stage = paged(Items(PREFIX, most=3))
+    assert stage.open_to("r1") == Scan(f"{PREFIX}/", "", 2)
+    for _ in range(2):
+        for keys in ("ab", "cd"):
+            stage.answer_all(page(*((key, Row(OLD)) for key in keys), more=True), "r1", "r2")
+    assert stage.result.result == listed(dict.fromkeys("abc", "-20"), "c")
+
+
+def test_what_went_behind_the_end_of_the_first_look_makes_no_page_the_last() -> None:
+    """Only one look has gone farther."""
+    stage = paged(Items(PREFIX, most=1))
+    for is_more in (True, False):
+        stage.answer_all(page(("a", Row(OLD)), more=is_more), "r1", "r2")
+    assert stage.result.result == listed({"a": "-20"}, "a")
 
 
 def test_the_last_page_says_that_there_is_no_next_one() -> None:
