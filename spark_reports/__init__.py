@@ -25,6 +25,18 @@ from `quorate.quorums` and recorded measurements, and talks to no replica.
     >>> make_report(Path("out/run"), Path("out/report"))  # doctest: +SKIP
 """
 
-from .figures.frames import load
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .figures.frames import load
 
 __all__ = ["load"]
+
+
+def __getattr__(name: str) -> Any:
+    """`load`, imported on first use: to import a module of this room brings no other one along."""
+    if name != "load":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from .figures.frames import load  # noqa: PLC0415
+
+    return load
