@@ -177,6 +177,8 @@ class BoundedProtocol(HttpToolsProtocol):
         self._goes_on = False
         """Whether that is being parsed, or will be in a turn that comes."""
         self._head_timer: asyncio.TimerHandle | None = None
+        self._is_late = False
+        """Whether the time of a head has passed while something was not parsed yet: it may be the end of that head."""
         self._stall_timer: asyncio.TimerHandle | None = None
         self._unsent_bytes = 0
 
@@ -268,6 +270,8 @@ class BoundedProtocol(HttpToolsProtocol):
         if self.flow.is_held:
             self.flow.is_held = False
             self.flow.resume_reading()
+        if self._is_late:
+            self._head_is_late()
         self.all_taken()
 
     def _have_turn(self) -> None:
@@ -291,11 +295,12 @@ class BoundedProtocol(HttpToolsProtocol):
         """There is nothing that has come and is not parsed."""
 
     def _wait(self) -> None:
-        """What has come is not parsed now. No client is late meanwhile."""
-        self._stop_head_timer()
+        """What has come is not parsed now. The time of a head goes on: pieces that wait for turns would have it begin again and again."""
         if self._is_ahead():
             self.flow.pause_reading()
             self.flow.is_held = True
+            if self.pipeline:  # Nobody is late who waits for answers, and may send nothing before them.
+                self._stop_head_timer()
 
     def _take(self, data: memoryview) -> None:
         was_in_head = self._is_in_head
@@ -304,17 +309,20 @@ class BoundedProtocol(HttpToolsProtocol):
             self._around_bytes += len(data)
         self._feed(data)
         if not self._is_in_head:
-            if self._head_timer is not None and self.scope is not None:
+            if (self._head_timer is not None or self._is_late) and self.scope is not None:
                 self._stop_head_timer()
             if self._around_bytes > HEAD_BYTES_MAX:
                 self._traffic.refuse("head-too-large")
                 self.transport.abort()
             return
-        if was_in_head and not self._has_begun:
-            self._head_bytes += len(data)
+        if was_in_head:
+            if self._has_begun:
+                self._stop_head_timer()  # Of the head that ended in this piece.
+            else:
+                self._head_bytes += len(data)
         if self._head_bytes > HEAD_BYTES_MAX + URL_BYTES_MAX or len(self.headers) > HEADERS_MAX:
             self._end(_head_too_large())
-        elif self._head_timer is None:
+        elif self._head_timer is None and not self._is_late:
             self._head_timer = self.loop.call_later(self._bounds.head_s, self._head_is_late)
 
     def _feed(self, rest: memoryview) -> None:
@@ -513,6 +521,9 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def _head_is_late(self) -> None:
         self._head_timer = None
+        self._is_late = len(self._rest) > 0
+        if self._is_late:
+            return
         if self._is_in_head or not self.is_made:
             self._end(problem("timeout", f"the headers took longer than {self._bounds.head_s:g} s"))
         elif self.scope is None:  # A connection on which nothing ever came: there is nothing to answer.
@@ -530,6 +541,7 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._head_timer is not None:
             self._head_timer.cancel()
             self._head_timer = None
+        self._is_late = False
 
     def _stop_stall_timer(self) -> None:
         if self._stall_timer is not None:
