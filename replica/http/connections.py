@@ -7,7 +7,8 @@ passes in one piece costs few comparisons.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
@@ -44,6 +45,7 @@ PIECE_BYTES: Final = 1024
 HANG_UP_S: Final = 0.02
 HANG_UPS_MAX: Final = 50
 _VERSIONS: Final = ("1.1", "1.0")
+_AUTHORITY: Final = re.compile(rb"[^/?#]*")
 
 
 _CYCLE: Final = "quorate.cycle"
@@ -407,6 +409,8 @@ class BoundedProtocol(HttpToolsProtocol):
             return
         self._crowd.speaks(self, self._origin)
         self._is_in_body = True
+        if not self.url.startswith(b"/"):
+            self.headers[:] = _as_the_target_says(self.url, self.headers)
         named = dict(self.headers)
         length = named.get(b"content-length", b"0")
         self._body_left = int(length[:19]) if length.isdigit() else 0
@@ -547,6 +551,14 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._stall_timer is not None:
             self._stall_timer.cancel()
             self._stall_timer = None
+
+
+def _as_the_target_says(url: bytes, headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    """The headers with the host that the absolute form of a target names: that of the Host header does not count then (RFC 9112, section
+    3.2.2)."""
+    _, is_absolute, rest = url.partition(b"://")
+    host = _AUTHORITY.match(rest)
+    return [(name, host[0] if is_absolute and host and name == b"host" else value) for name, value in headers]
 
 
 def _other_version(version: str) -> Problem:

@@ -134,6 +134,26 @@ async def test_loopback_replica_answers_to_names_of_this_machine(served: Serve, 
 
 
 @pytest.mark.parametrize(
+    ("target", "status"),
+    [
+        (b"http://localhost/v1/health/live", 200),
+        (b"HTTP://127.0.0.1:80/v1/health/live?a=b", 200),
+        (b"http://evil.example/v1/health/live", 421),
+        (b"http://localhost@evil.example/v1/health/live", 421),
+        (b"/v1/health/live?a=http://evil.example/", 200),
+    ],
+)
+async def test_the_host_in_a_target_counts_and_not_that_of_the_header(
+    served: Serve, target: bytes, status: int
+) -> None:
+    """RFC 9112, section 3.2.2."""
+    async with served() as port:
+        for host in (b"localhost", b"evil.example") if target.startswith(b"h") else (b"localhost",):
+            request = b"GET %b HTTP/1.1\r\nConnection: close\r\nHost: %b\r\n\r\n" % (target, host)
+            assert (await exchange(port, request))[0] == status
+
+
+@pytest.mark.parametrize(
     "line",
     [b"Host: evil.example\r\n", b"Host: localhost.evil.example:80\r\n", b"Host:\r\n", b"", b"Host: [\r\n"],
 )
