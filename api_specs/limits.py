@@ -63,6 +63,10 @@ BATCH_ENTRIES_MAX: Final = 8192
 """Entries that one batch may bring, and keys that it may ask for, before the rest of it is left to another batch: some hundredths of a second."""
 UNPROVEN_PER_S_MAX: Final = 100.0
 """Requests a second without a valid token that are answered 401; further ones are answered 429."""
+HEALTH_PER_S_MAX: Final = 100.0
+"""Health checks a second of one address, where tokens are asked for; twice as many may come at once."""
+DOCUMENTS_PER_S_MAX: Final = 20.0
+"""And of other requests that need no token: for documents, pages and their files, which are large."""
 CONCURRENT_MAX: Final = 4000
 """Requests under way at one replica."""
 COUNTS_MAX: Final = 8

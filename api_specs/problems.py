@@ -95,9 +95,7 @@ KINDS: Final[Mapping[str, Kind]] = {
         "The request is meant for another host",
         "A replica that listens on this machine alone is addressed as localhost, 127.0.0.1, [::1] or as its URL says.",
     ),
-    "too-many-requests": Kind(
-        429, "Too many requests for this token", "Wait as long as Retry-After says, then try again."
-    ),
+    "too-many-requests": Kind(429, "Too many requests", "Wait as long as Retry-After says, then try again."),
     "too-many-keys": Kind(
         429,
         "As much is remembered of keys, or of items just taken, as may be",

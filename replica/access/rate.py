@@ -1,6 +1,7 @@
 """How often somebody may ask: a token bucket (here: of drops, since tokens are something else). Pure: time comes in."""
 
 import math
+from collections.abc import Hashable
 from typing import Final
 
 BURST_S: Final = 2.0
@@ -40,3 +41,21 @@ class Bucket:
     def wait_s(self) -> int:
         """In how many whole seconds one will certainly be let through, if no other comes meanwhile; 1 at least."""
         return max(1, math.ceil((1 - self._drops) / self._rate))
+
+
+class Buckets:
+    """One bucket of that rate for each of the callers who asked last, at most so many: one who comes again later begins with a full one."""
+
+    def __init__(self, rate: float, callers_max: int) -> None:
+        self.rate: Final = rate
+        self._callers_max: Final = callers_max
+        self._of: Final[dict[Hashable, Bucket]] = {}
+        """Who asked last comes last."""
+
+    def of(self, caller: Hashable) -> Bucket:
+        """The bucket of one caller, who asks now."""
+        bucket = self._of.pop(caller, None) or Bucket(self.rate)
+        self._of[caller] = bucket
+        if len(self._of) > self._callers_max:
+            del self._of[next(iter(self._of))]
+        return bucket

@@ -12,10 +12,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from ...api_specs.limits import UNPROVEN_PER_S_MAX
+from ...api_specs.limits import (
+    CONNECTIONS_MAX,
+    DOCUMENTS_PER_S_MAX,
+    HEALTH_PER_S_MAX,
+    UNPROVEN_PER_S_MAX,
+)
 from ..logs.audit import audit
 from .credentials import BadTokens, Credential, TokenList, anyone, parse_tokens, plain_token
-from .rate import Bucket
+from .rate import Bucket, Buckets
 
 FILE_BYTES_MAX: Final = 1024 * 1024
 _log = logging.getLogger(__name__)
@@ -35,6 +40,10 @@ class Access:
         self.matched_by: Callable[[str], str] = str
         """What patterns of objects are matched with, by an object's name; the replica's application says it."""
         self.unproven: Final = Bucket(UNPROVEN_PER_S_MAX)
+        self.health: Final = Buckets(HEALTH_PER_S_MAX, CONNECTIONS_MAX)
+        """Of each address: so no flood has a load balancer refused elsewhere."""
+        self.documents: Final = Buckets(DOCUMENTS_PER_S_MAX, CONNECTIONS_MAX)
+        """Of each address, for what is the same for every cluster."""
 
     def __repr__(self) -> str:
         return f"Access({'anyone' if self._known is None else list(self._known.credentials)})"

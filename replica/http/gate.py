@@ -33,8 +33,20 @@ DRAIN_BYTES_MAX: Final = 1024 * 1024
 """After a refusal so much of an unread body is thrown away, so that the answer is not lost with a reset connection."""
 
 
+UNPROVEN_WAIT_S: Final = 1.0
+"""Who asks too often without a valid token hears of it after so long: else the next request on that connection would come at once, and to
+refuse thousands a second takes as much time as to answer them."""
+
+
 class _Gone(Exception):
     """The client went away."""
+
+
+class _Unproven(Refusal):
+    """The refusal of a caller who asks too often without a valid token."""
+
+    def __init__(self, detail: str, wait_s: int) -> None:
+        super().__init__("too-many-requests", detail, headers={"Retry-After": str(wait_s)})
 
 
 class Gate:
@@ -91,6 +103,8 @@ class Gate:
         except Exception as error:
             # The outer border: whatever goes wrong inside, known or not, leaves as a problem document (which says
             # that nothing is certain, where the error is unknown; `problem_of` logs that one).
+            if isinstance(error, _Unproven) and not await _waits(body):
+                return
             document = problem_of(error)
             self.refused_callers.meet(document.name, body.headers, address_of(scope.get("client")))
             if started:
@@ -117,6 +131,8 @@ class Gate:
         if caller is not None:
             scope[CALLER] = caller
         body.turn = turn_of(caller, scope.get("client"))
+        if caller is None:
+            self._check_open_rate(scope["path"], body.turn)
         whole, receive = b"", body.receive
         if body.is_unread:
             # What is open to everyone must leave room for the bodies of those who have a token.
@@ -204,7 +220,7 @@ class Gate:
         if caller is None:
             unproven = self._access.unproven
             if not unproven.takes(self._now_s()):
-                raise _too_many("too many requests come without a valid token", unproven.wait_s)
+                raise _Unproven("too many requests come without a valid token", unproven.wait_s)
             error = ', error="invalid_token"' if header else ""
             raise Refusal(
                 "unauthorized",
@@ -219,6 +235,15 @@ class Gate:
         if not caller.bucket.takes(self._now_s()):
             raise asks_too_often(caller)
         return caller
+
+    def _check_open_rate(self, path: str, address: Hashable) -> None:
+        """Raises Refusal where an address asks too often for what needs no token. Where none is asked for at all, everything is as open."""
+        if self._access.is_open:
+            return
+        buckets = self._access.health if path.startswith(OPEN_PREFIX) else self._access.documents
+        bucket = buckets.of(address)
+        if not bucket.takes(self._now_s()):
+            raise _Unproven(f"an address may ask for this {buckets.rate:g} times a second", bucket.wait_s)
 
     def _check_length(self, length: bytes | None, most: int) -> None:
         if length is not None and length.isdigit():
@@ -278,16 +303,19 @@ def lacks_scope(detail: str, needed: str = "") -> Refusal:
 
 def asks_too_often(caller: Credential) -> Refusal:
     """The refusal of a caller beyond its rate."""
-    return _too_many(f"this token may ask {caller.rate_max:g} times a second", caller.bucket.wait_s)
-
-
-def _too_many(detail: str, wait_s: int) -> Refusal:
-    return Refusal("too-many-requests", detail, headers={"Retry-After": str(wait_s)})
+    detail = f"this token may ask {caller.rate_max:g} times a second"
+    return Refusal("too-many-requests", detail, headers={"Retry-After": str(caller.bucket.wait_s)})
 
 
 def _length(start: Message) -> int:
     """What the beginning of an answer says of its body; 0 where it says nothing, as of a stream."""
     return next((int(value) for name, value in start["headers"] if name == b"content-length"), 0)
+
+
+async def _waits(body: "_Body") -> bool:
+    """Whether a caller is still there after UNPROVEN_WAIT_S."""
+    waiting = asyncio.ensure_future(asyncio.sleep(UNPROVEN_WAIT_S))
+    return await ends_before_caller_goes(waiting, body.receive)
 
 
 async def _answer_and_close(response: ASGIApp, scope: Scope, body: "_Body", send: Send) -> None:

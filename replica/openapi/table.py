@@ -11,6 +11,7 @@ from ...api_specs.messages import PROTOCOL_HEADER
 from ..access.authorization import DOCUMENT_PATH, PROTOCOL_DOCUMENT_PATH
 from ..http.routers import OWN_TAG, PROTOCOL_TAG
 
+_OPEN: Final = ("too-many-requests", "internal")
 _GATE: Final = ("unauthorized", "forbidden", "too-many-requests", "internal", "stopping", "overloaded")
 _BODY: Final = ("timeout", "too-large", "unsupported-media-type")
 _LOST: Final = ("store-lost", "other-configuration")
@@ -133,20 +134,20 @@ OPERATIONS: Final[Mapping[str, Told]] = {
     ),
     "purgeDeadLetters": Told("Purge dead letters", "How many are gone.", _WRITE, ("getDeadLetters",)),
     "getCluster": Told("Show the cluster file", "The document and its hash.", _GATE),
-    "getLiveness": Told("Ask whether the process runs", "It does.", ("internal",)),
+    "getLiveness": Told("Ask whether the process runs", "It does.", _OPEN),
     "getReadiness": Told(
-        "Ask whether the replica votes", "It does.", ("internal", "starting", "stopping", *_STORE)
+        "Ask whether the replica votes", "It does.", (*_OPEN, "starting", "stopping", *_STORE)
     ),
     "getQuorumHealth": Told(
         "Ask whether every operation has its quorums",
         "It has, as this replica sees the others.",
-        ("internal", "unavailable"),
+        (*_OPEN, "unavailable"),
     ),
     "getStatus": Told("Show the replica's state", "What the replica says about itself.", (*_GATE, *_STORE)),
     "getProblemType": Told(
         "Explain a type of problem",
         "What the type means, and what to do.",
-        ("internal", "stopping", "overloaded", "not-found"),
+        (*_OPEN, "stopping", "overloaded", "not-found"),
     ),
     "getOverview": Told(
         "Show the cluster at a glance", "Replicas and objects, as this replica sees them.", _LOOK

@@ -13,6 +13,7 @@ from msgspec import Struct, field
 
 from ...adts.log import Entry
 from ...adts.types.catalogue import adt_of, is_log
+from ...api_specs.classes_held import ClassHeld
 from ...api_specs.cluster import BadCluster, ClusterDocument
 from ...api_specs.limits import Capacity
 from ...api_specs.messages import (
@@ -163,6 +164,8 @@ class Member:
         self.is_vouched_for = document.votes.keys() <= {self.id}
         """Whether the other replicas, if any, were asked about its store; before, it does not vote."""
         self.is_stopping = False
+        self.held: tuple[ClusterDocument, frozenset[str], tuple[ClassHeld, ...]] | None = None
+        """The event classes that were held last, under that configuration, by those who voted."""
         """Whether it was told to stop: what is under way is ended, and nothing new is begun."""
         self.began = ZERO
         """Where the clock of the store stood when it was opened, before this process wrote to it."""

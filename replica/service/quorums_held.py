@@ -42,7 +42,15 @@ def held_now(member: Member) -> Held:
     now_s = time.monotonic()
     voting = voting_of(member.id if member.trouble is None else None, member.peers, now_s)
     oldest_s = max((now_s - peer.met_s for peer in member.peers.values()), default=0.0)
-    return Held(tuple(classes_held(member.document, voting)), voting, oldest_s)
+    return Held(_classes(member, voting), voting, oldest_s)
+
+
+def _classes(member: Member, voting: frozenset[str]) -> tuple[ClassHeld, ...]:
+    """They are reckoned again only when something changes that they follow from: whoever asks needs no token."""
+    document, before = member.document, member.held
+    if before is None or before[0] is not document or before[1] != voting:
+        before = member.held = document, voting, tuple(classes_held(document, voting))
+    return before[2]
 
 
 def voting_of(own: str | None, peers: Mapping[str, Peer], now_s: float) -> frozenset[str]:

@@ -91,7 +91,21 @@ FIXED = {
     ),
     "UNPROVEN_PER_S_MAX": (
         limits.UNPROVEN_PER_S_MAX,
-        "Requests a second without a valid token that are answered 401; further ones get 429.",
+        (
+            "Requests a second without a valid token that are answered 401; further ones get 429, a second later (a batch of the replica "
+            "protocol that came in one piece at once, and its connection ends)."
+        ),
+    ),
+    "HEALTH_PER_S_MAX": (
+        limits.HEALTH_PER_S_MAX,
+        (
+            "Health checks a second of one address (of IPv6: one /64 network), where tokens are asked for; further ones get 429, a second "
+            "later. Twice as many may come at once."
+        ),
+    ),
+    "DOCUMENTS_PER_S_MAX": (
+        limits.DOCUMENTS_PER_S_MAX,
+        "The same for what else needs no token: the OpenAPI documents, pages and their files, and types of problems.",
     ),
     "CONCURRENT_MAX": (limits.CONCURRENT_MAX, "Requests under way at one replica; further ones get 503."),
     "BODIES_BYTES_MAX": (

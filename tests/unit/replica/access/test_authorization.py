@@ -268,6 +268,7 @@ async def test_who_asks_too_often_is_told_when_to_come_again(
 ) -> None:
     """At rates that the slowest machine exceeds."""
     monkeypatch.setattr("quorate.replica.access.token_list.UNPROVEN_PER_S_MAX", 1.0)
+    monkeypatch.setattr("quorate.replica.http.gate.UNPROVEN_WAIT_S", 0.0)
     member = Member(open_folder(tmp_path, document, "r1"))
     slow = f"scopes=read rate=1 sha256={digest_of(b'slow').hex()}"
     app = create_app(

@@ -11,15 +11,22 @@ from starlette.responses import PlainTextResponse
 from starlette.types import Message, Receive, Scope, Send
 
 from quorate.api_specs.cluster import ClusterDocument
-from quorate.api_specs.limits import Limits
+from quorate.api_specs.limits import (
+    DOCUMENTS_PER_S_MAX,
+    HEALTH_PER_S_MAX,
+    UNPROVEN_PER_S_MAX,
+    Limits,
+)
 from quorate.api_specs.messages import Batch, Collect
+from quorate.api_specs.problems import Problem
 from quorate.api_specs.tokens import make_token
 from quorate.client_sdk.protocol.core.turns import Shares
+from quorate.replica.access.rate import BURST_S, Buckets
 from quorate.replica.access.refused_callers import RefusedCallers
-from quorate.replica.access.token_list import from_text
+from quorate.replica.access.token_list import from_text, nobody_asked
 from quorate.replica.data_folder.identity import open_folder
 from quorate.replica.http.fair_queue import SHORT_AT_ONCE
-from quorate.replica.http.gate import Gate
+from quorate.replica.http.gate import UNPROVEN_WAIT_S, Gate
 from quorate.replica.http.host_header import AllowedHosts
 from quorate.replica.http.large_bodies import turn
 from quorate.replica.http.traffic import Traffic
@@ -180,12 +187,17 @@ def asking(
     *pieces: bytes,
     path: str = "/v1/registers/v",
     address: str = "127.0.0.1",
+    told: list[bytes] | None = None,
+    goes: bool = False,
 ) -> "tuple[asyncio.Task[None], list[int]]":
-    """A request under way, whose body's pieces come at once and whose end does not come; and the status of its answer."""
+    """A request under way, whose body's pieces come at once and whose end does not come, unless its caller `goes`; and the status of its
+    answer, whose body goes to `told`."""
     coming = [{"type": "http.request", "body": piece, "more_body": True} for piece in pieces]
     answers: list[int] = []
 
     async def receive() -> Message:
+        if not coming and goes:
+            return {"type": "http.disconnect"}
         if not coming:
             await asyncio.Event().wait()
         return coming.pop(0)
@@ -193,6 +205,8 @@ def asking(
     async def send(message: Message) -> None:
         if "status" in message:
             answers.append(message["status"])
+        elif told is not None:
+            told.append(message["body"])
 
     headers = [(b"authorization", b"Bearer " + token.encode())]
     if pieces:
@@ -243,7 +257,7 @@ async def test_who_asks_what_is_open_does_not_wait_for_those_of_another_address(
     """Four thousand health checks that were sent ahead stood before those of all others."""
     app = Standing()
     app.may.set()
-    gate = gate_before(app, Traffic())
+    gate = Gate(app, body_bytes_max=100, access=nobody_asked(), traffic=Traffic())
     path = "/v1/health/live"
     many = [asking(gate, "GET", "", path=path) for _ in range(20 * SHORT_AT_ONCE)]
     await asyncio.sleep(0)
@@ -269,6 +283,98 @@ async def test_one_callers_bodies_leave_room_for_those_of_others() -> None:
         task.cancel()
     await asyncio.gather(other, *(task for task, _ in many), return_exceptions=True)
     assert traffic.bodies.held == 0
+
+
+@pytest.mark.parametrize(
+    ("path", "rate", "other"),
+    [
+        ("/v1/health/quorums", HEALTH_PER_S_MAX, "/docs"),
+        ("/v1/openapi.json", DOCUMENTS_PER_S_MAX, "/v1/health/live"),
+    ],
+)
+async def test_who_floods_what_needs_no_token_is_refused_and_nobody_else(
+    monkeypatch: pytest.MonkeyPatch, path: str, rate: float, other: str
+) -> None:
+    """2 GB of documents were answered to 0.5 MB of requests, by nobody's token."""
+    monkeypatch.setattr("quorate.replica.http.gate.UNPROVEN_WAIT_S", 0.0)
+    times = [0.0]
+    app = Standing()
+    app.may.set()
+    gate = Gate(
+        app, body_bytes_max=100, access=from_text(tokens(), "all"), traffic=Traffic(), now_s=lambda: times[0]
+    )
+
+    async def status(path: str, address: str) -> int:
+        task, answers = asking(gate, "GET", "", path=path, address=address)
+        await task
+        return answers[0]
+
+    at_once = int(rate * BURST_S)
+    assert [await status(path, "127.0.0.1") for _ in range(at_once + 5)] == [200] * at_once + [429] * 5
+    assert len(app.turns) == at_once, "what is refused costs no answer"
+    assert await status(path, "127.0.0.2") == 200, "as a load balancer that asks from elsewhere"
+    assert await status(other, "127.0.0.1") == 200, "health and documents are apart"
+    times[0] = 1.0
+    later = [await status(path, "127.0.0.1") for _ in range(int(rate) + 1)]
+    assert later == [200] * int(rate) + [429]
+
+
+@pytest.mark.parametrize(
+    ("path", "at_once", "status"),
+    [("/v1/health/live", 2 * HEALTH_PER_S_MAX, 200), ("/v1/registers/v", 2 * UNPROVEN_PER_S_MAX, 401)],
+)
+async def test_who_asks_too_often_without_a_token_is_not_refused_at_once(
+    monkeypatch: pytest.MonkeyPatch, path: str, at_once: float, status: int
+) -> None:
+    """24 connections had a replica refuse 1,400 requests a second, which slowed others as much as answers to them did."""
+    waits = asyncio.Event()
+
+    async def wait(delay_s: float) -> None:
+        assert delay_s == UNPROVEN_WAIT_S
+        await waits.wait()
+
+    monkeypatch.setattr("quorate.replica.http.gate.asyncio.sleep", wait)
+    app, traffic = Standing(), Traffic()
+    app.may.set()
+    gate = Gate(
+        app, body_bytes_max=100, access=from_text(tokens(), "all"), traffic=traffic, now_s=lambda: 0.0
+    )
+    for _ in range(int(at_once)):
+        task, answers = asking(gate, "GET", "wrong", path=path)
+        await task
+        assert answers == [status]
+    task, answers = asking(gate, "GET", "wrong", path=path)
+    gone, unheard = asking(gate, "GET", "wrong", path=path, goes=True)
+    done, _ = await asyncio.wait((task, gone), return_when=asyncio.FIRST_COMPLETED)
+    assert done == {gone}
+    assert (answers, unheard, traffic.under_way) == ([], [], 1)
+    waits.set()
+    await task
+    assert answers == [429]
+
+
+async def test_where_no_token_is_asked_for_all_is_as_open() -> None:
+    app = Standing()
+    app.may.set()
+    gate = Gate(app, body_bytes_max=100, access=nobody_asked(), traffic=Traffic(), now_s=lambda: 0.0)
+    many = [asking(gate, "GET", "", path="/v1/openapi.json") for _ in range(int(3 * DOCUMENTS_PER_S_MAX))]
+    await asyncio.gather(*(task for task, _ in many))
+    assert {answers[0] for _, answers in many} == {200}
+
+
+def test_as_many_callers_have_a_rate_of_their_own_as_are_remembered() -> None:
+    buckets = Buckets(0.5, 2)
+    assert [buckets.of("a").takes(0), buckets.of("a").takes(0), buckets.of("b").takes(0)] == [
+        True,
+        False,
+        True,
+    ]
+    assert buckets.of("a") is buckets.of("a")
+    remembered = buckets.of("a")
+    buckets.of("c")
+    assert buckets.of("a") is remembered, "b was the one that had asked longest ago"
+    assert buckets.of("b").takes(0)
+    assert buckets.of("c").takes(0), "it makes room for b in turn, and begins anew"
 
 
 async def turns_of_the_loop() -> None:
