@@ -138,7 +138,7 @@ class Gate:
             # What is open to everyone must leave room for the bodies of those who have a token.
             most = self._body_bytes_max if caller is not None else OPEN_BODY_BYTES_MAX
             if (found := body_at_hand(body.cycle)) is None:
-                whole = await self._whole(body, most)
+                whole = await self._whole(body, most, scope["path"])
             else:
                 whole = found
                 body.is_unread = False
@@ -160,14 +160,22 @@ class Gate:
         begin(Arrived(body.turn, len(whole), at, body.receive, self.large_bodies, flow))
         await self._app(scope, receive, send)
 
-    async def _whole(self, body: "_Body", most: int) -> bytes:
+    async def _whole(self, body: "_Body", most: int, path: str) -> bytes:
         """The body, of at most so many bytes. Raises Refusal."""
         self._check_length(body.headers.get(b"content-length"), most)
+        coming = asyncio.timeout(0 if self._traffic.is_ending else BODY_S_MAX)
         try:
-            async with asyncio.timeout(BODY_S_MAX):
+            async with coming:
+                self._traffic.coming.add(coming)
                 return await self._read(body, most)
         except TimeoutError:
+            if self._traffic.is_ending:
+                # Of a forwarded request another copy may have been served.
+                detail, is_certain = "the replica stops before the body has come whole", self._is_over(path)
+                raise Refusal("stopping", detail, definite=is_certain) from None
             raise Refusal("timeout", f"the body took longer than {BODY_S_MAX:g} s") from None
+        finally:
+            self._traffic.coming.discard(coming)
 
     def admit(self, method: str, path: str, headers: Mapping[bytes, bytes]) -> Credential | None:
         """Who asks, once it is known that they may ask that, now; None for what is open to everyone. Raises Refusal. The

@@ -64,9 +64,9 @@ class Shutdown:
         linger_s, late_s = now_s() + LINGER_S, now_s() + DRAIN_S_MAX
         while self._traffic.under_way > 0 or (now_s() < linger_s and has_callers()):
             if now_s() > late_s:
-                _log.warning(
-                    "%s requests were still under way: their outcome is unknown", self._traffic.under_way
-                )
+                # A body that had not come whole is no doubt of anybody: nothing was done.
+                if (left := self._traffic.under_way - self._traffic.end_bodies()) > 0:
+                    _log.warning("%s requests were still under way: their outcome is unknown", left)
                 break
             await asyncio.sleep(_LOOK_S)
         await self.end()

@@ -13,6 +13,7 @@ import http.client
 import json
 import os
 import signal
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -248,6 +249,34 @@ def test_what_cannot_end_is_told_at_the_deadline_that_nothing_is_certain(cluster
         status, problem, _ = caller.answer
         assert (status, problem["type"], problem["definite"]) == (503, "/problems/unavailable", False)
         assert DRAIN_S_MAX - 1 < caller.took_s < WAITS_S - 1, "no sooner, and not only at its own deadline"
+
+
+def test_whose_body_has_not_come_whole_hears_that_nothing_was_done(clusters: Clusters) -> None:
+    """They heard a bare 500, and each left an error with a traceback in the log."""
+    cluster = clusters.start()
+    parts = urlsplit(cluster.urls["r1"])
+    with contextlib.ExitStack() as slow:
+        callers = [
+            slow.enter_context(socket.create_connection((parts.hostname, parts.port))) for _ in range(3)
+        ]
+        for each in callers:
+            each.settimeout(STOP_S_MAX)
+            each.sendall(
+                b"POST /v1/queues/q/items HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                b'Content-Length: 1000\r\n\r\n{"item":'
+            )
+        until_now(
+            lambda: told(cluster, "r1", "quorate_http_requests_under_way") >= len(callers), "they have begun"
+        )
+        assert stop(cluster, "r1") == 0
+        for each in callers:
+            answer = http.client.HTTPResponse(each)
+            answer.begin()
+            problem = json.loads(answer.read())
+            assert (answer.status, problem["type"], problem["definite"]) == (503, "/problems/stopping", True)
+    log = cluster.log_file("r1").read_text()
+    assert "Traceback" not in log
+    assert "their outcome is unknown" not in log
 
 
 def test_second_signal_ends_it_at_once_and_loses_nothing(clusters: Clusters) -> None:

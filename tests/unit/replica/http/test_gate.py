@@ -377,6 +377,41 @@ def test_as_many_callers_have_a_rate_of_their_own_as_are_remembered() -> None:
     assert buckets.of("c").takes(0), "it makes room for b in turn, and begins anew"
 
 
+@pytest.mark.parametrize(
+    ("path", "is_certain"), [("/v1/queues/q/items", True), ("/replica/v1/forward", False)]
+)
+async def test_who_has_not_sent_all_of_a_body_when_the_replica_stops_is_told_so(
+    path: str, *, is_certain: bool
+) -> None:
+    """It was a bare 500 that left callers in doubt. Of a forwarded request another copy may have been served."""
+    traffic, stops = Traffic(), [False]
+    gate = Gate(
+        Standing(),
+        body_bytes_max=1000,
+        access=from_text(tokens(), "all"),
+        traffic=traffic,
+        is_over=lambda path: stops[0] and path != "/replica/v1/forward",
+    )
+    told: list[bytes] = []
+    slow, answers = asking(gate, "POST", "all", b"x" * 100, path=path, told=told)
+    await turns_of_the_loop()
+    stops[0] = True
+    await turns_of_the_loop()
+    assert answers == [], "it may still come"
+    assert traffic.end_bodies() == 1
+    await turns_of_the_loop()
+    assert answers == [503]
+    found = msgspec.json.decode(told[0], type=Problem)
+    assert (found.name, found.definite) == ("stopping", is_certain)
+    late, answers = asking(gate, "POST", "all", b"x" * 100, path="/replica/v1/forward")
+    await turns_of_the_loop()
+    assert answers == [503], "nor is one waited for that begins later"
+    assert traffic.end_bodies() == 0
+    for task in (slow, late):
+        task.cancel()
+    await asyncio.gather(slow, late, return_exceptions=True)
+
+
 async def turns_of_the_loop() -> None:
     for _ in range(20):
         await asyncio.sleep(0)
