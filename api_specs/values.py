@@ -22,7 +22,11 @@ from .limits import DEFAULTS, ENTRY_BYTES, WORK_OF_A_WAITING_BYTE, Limits
 INT_MIN: Final = -(1 << 63)
 INT_MAX: Final = (1 << 64) - 1
 PLACE_CHARS_MAX: Final = 80
+PARSED_CHARS_MAX: Final = 16 * 1024
+"""Longer texts are compared as they stand: to parse a megabyte takes tens of milliseconds, for which a caller need send a few bytes. All that the API
+stores is canonical; only a program of its own that appends to logs may have written it otherwise."""
 _NESTED: Final = (list, tuple, dict)
+_NO_NUMBER_HAS: Final = '",[{'
 _MAY_HAVE_A_FLOAT: Final = re.compile(r"\d[.eE]")
 _APART: Final = "\2"
 """No JSON text has it, nor "\0" or "\1": strings have control characters escaped."""
@@ -164,11 +168,22 @@ def comparable(value: Value | None) -> str | None:
 
 
 def is_equal(value: Value, other: Value) -> bool:
-    """Whether two values are equal in JSON's data model, whoever wrote their texts: a log may hold one that is not canonical, as ` 1E3 `. What Python
-    finds to differ does. What it takes for equal may have `true` for `1`, which their canonical texts tell apart."""
+    """Whether two values are equal in JSON's data model. What is built otherwise is found out before numbers are compared by their amounts; a log may
+    hold short texts that are not canonical, as ` 1E3 `."""
     if value == other:
         return True
-    found, sought = parsed(value.encode()), parsed(other.encode())
+    is_built_alike = all(value.count(each) == other.count(each) for each in _NO_NUMBER_HAS)
+    if is_built_alike and comparable(value) == comparable(other):
+        return True
+    return max(len(value), len(other)) <= PARSED_CHARS_MAX and _mean_the_same(value, other)
+
+
+def _mean_the_same(value: Value, other: Value) -> bool:
+    """What Python finds to differ does. What it takes for equal may have `true` for `1`, which their canonical texts tell apart."""
+    try:
+        found, sought = parsed(value.encode()), parsed(other.encode())
+    except (msgspec.DecodeError, UnicodeError, RecursionError):  # What is no JSON equals itself alone.
+        return False
     return bool(found == sought) and _comparable_text(found) == _comparable_text(sought)
 
 

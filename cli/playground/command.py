@@ -5,14 +5,12 @@ import socket
 from typing import Annotated, Final
 
 import typer
-import uvicorn
 
 from ...measurement.faults.held_ports import LOCAL
 from ..cluster.commands import ReplicasOption, stopped_at_end
 from ..cluster.local_cluster import LocalCluster
 from ..failure import Failure
 from ..output import AsJson, answer, reported, say
-from .server import playground_app
 
 STOP_S_MAX: Final = 2
 """For requests under way when it stops."""
@@ -31,6 +29,10 @@ def playground(
     Only this machine reaches the page, and only who has the address as it is
     printed can kill.
     """
+    import uvicorn  # noqa: PLC0415 - help is shown where replicas cannot run
+
+    from .server import playground_app  # noqa: PLC0415
+
     with stopped_at_end(None) as (root, at_end):
         listening = at_end.enter_context(_listening(port))
         cluster = at_end.enter_context(LocalCluster.create(root, replicas=replicas))

@@ -22,6 +22,7 @@ from quorate.api_specs.limits import (
 )
 from quorate.api_specs.values import (
     BRACKET_BYTES,
+    PARSED_CHARS_MAX,
     BadValue,
     check_value,
     comparable,
@@ -429,3 +430,18 @@ def test_of_small_calls_hundreds_wait_and_a_few_on_a_large_state(state: str, fit
     work, most = work_bytes('["bump",[1]]'), DEFAULTS.waiting_bytes_max(3)
     assert waiting_weight(fits, fits * work, state) <= most
     assert waiting_weight(fits + 1, (fits + 1) * work, state) > most
+
+
+@pytest.mark.parametrize("text", ["060a.0000.x", "", "[1", "\ud800", "[" * 100_000])
+def test_what_is_no_json_equals_itself_alone(text: str) -> None:
+    assert is_equal(Value(text), Value(text))
+    assert not is_equal(Value(text), Value("1"))
+    assert not is_equal(Value("1"), Value(text))
+
+
+def test_long_texts_are_compared_as_they_stand() -> None:
+    """To parse a megabyte for a compare-and-set of a few bytes took up to a tenth of a second."""
+    long = Value("[" + "1," * PARSED_CHARS_MAX + "1]")
+    assert is_equal(long, Value(long.replace("1]", "1.0]")))
+    assert not is_equal(long, Value(f" {long}"))
+    assert is_equal(Value("[1]"), Value(" [1]"))
