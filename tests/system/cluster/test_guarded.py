@@ -19,6 +19,7 @@ from quorate.api_specs.messages import Batch, Commit
 from quorate.client_sdk import (
     ClientTls,
     LimitReached,
+    OutcomeUnknown,
     RefusedByReplicas,
     Unavailable,
     connect,
@@ -161,9 +162,10 @@ def test_reading_token_reads_and_does_not_write(guarded: GuardedCluster, writer:
         client.register("seen").write("here")
     with connect(guarded.path, token=reader, tls=guarded.tls) as client:
         assert client.register("seen").read() == "here"
-        with pytest.raises(RefusedByReplicas, match="scope write") as caught:
+        # On a busy machine it is sent again before its refusal has come, and has an unknown outcome: one copy was not answered.
+        with pytest.raises((RefusedByReplicas, OutcomeUnknown), match="scope write") as caught:
             client.register("seen").write(0)
-        assert caught.value.definite
+        assert caught.value.definite is isinstance(caught.value, RefusedByReplicas)
         with pytest.raises(RefusedByReplicas, match="scope write"):
             client.queue("tls").dequeue()
     with guarded.client(reader) as plain:

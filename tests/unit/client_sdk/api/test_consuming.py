@@ -475,7 +475,7 @@ async def test_patience_begins_anew_with_each_outage(cluster: LoopbackCluster) -
 async def test_an_outage_that_lasts_is_raised_after_what_was_there(cluster: LoopbackCluster) -> None:
     async with await connect_async(cluster.document, deadline_s=0.2) as client:
         queue = client.queue("q")
-        await queue.enqueue_many(range(4))
+        await queue.enqueue_many(range(4), deadline_s=20)
         leases = queue.consume(lease_s=LONG_S, patience_s=0.5)
         got = list[Delivery]()
         first = await anext(leases)

@@ -233,7 +233,7 @@ def test_operations_are_counted_where_they_run(cluster: InProcessCluster) -> Non
     assert grown(before, after, "quorate_round_duration_seconds_count", request="Append") == 3
     assert grown(before, after, "quorate_entries_stored_total") == 6
     assert grown(before, after, "quorate_transaction_rows_sum") == 6
-    assert grown(before, after, "quorate_fences_raised_total") >= 2
+    assert grown(before, after, "quorate_fences_raised_total") >= 1
     assert grown(before, after, "quorate_objects") == 1
     assert after["quorate_storage_bytes", frozenset({("file", "database")})] > 0
 
