@@ -120,7 +120,8 @@ class _Playground:
     async def pass_on(self, request: Request) -> Response:
         """What a replica answers: the one that answered last, while it runs, else the first that does. A request that may have reached one goes to no
         other."""
-        body = await _body_of(request)
+        too_large = Refusal("too-large", f"the playground takes bodies of up to {BODY_BYTES_MAX} bytes")
+        body = await _whole(request.stream(), BODY_BYTES_MAX, too_large)
         headers = {name: request.headers[name] for name in _PASSED_ON if name in request.headers}
         path = request.scope["raw_path"].decode("ascii")
         query = request.scope["query_string"].decode("ascii")
@@ -144,17 +145,13 @@ class _Playground:
 
     async def _answer(self, asked: httpx.Request) -> Response:
         answer = await self.client.send(asked, stream=True)
+        too_large = Refusal("internal", f"the answer has more than {ANSWER_BYTES_MAX} bytes")
         try:
-            parts, size = [], 0
-            async for part in answer.aiter_bytes():
-                parts.append(part)
-                size += len(part)
-                if size > ANSWER_BYTES_MAX:
-                    raise Refusal("internal", f"the answer has more than {ANSWER_BYTES_MAX} bytes")
+            content = await _whole(answer.aiter_bytes(), ANSWER_BYTES_MAX, too_large)
         finally:
             await answer.aclose()
         headers = {name: answer.headers[name] for name in _PASSED_BACK if name in answer.headers}
-        return Response(b"".join(parts), answer.status_code, headers)
+        return Response(content, answer.status_code, headers)
 
     async def _change(self, request: Request, change: Callable[[str], None], *, is_running: bool) -> Response:
         self._check_key(request)
@@ -186,11 +183,11 @@ class _Playground:
         return sorted(running, key=lambda each: each[0] != self._asked_last)
 
 
-async def _body_of(request: Request) -> bytes:
-    parts, size = [], 0
-    async for part in request.stream():
-        parts.append(part)
-        size += len(part)
-        if size > BODY_BYTES_MAX:
-            raise Refusal("too-large", f"the playground takes bodies of up to {BODY_BYTES_MAX} bytes")
-    return b"".join(parts)
+async def _whole(parts: AsyncIterator[bytes], bytes_max: int, too_large: Refusal) -> bytes:
+    """All that comes in parts; raises `too_large` where that is more than so many bytes."""
+    whole = bytearray()
+    async for part in parts:
+        whole += part
+        if len(whole) > bytes_max:
+            raise too_large
+    return bytes(whole)

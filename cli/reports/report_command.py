@@ -211,23 +211,32 @@ def report(
     story = Console(stderr=True, highlight=False) if as_json else console()
     with _known_errors():
         made = _made(story, input_path, out, wanted | {"asked": _asked(from_time, to_time, last)})
-    paths = {"html": made.html, "figures": made.json, "tables": made.tables, "parquet": made.parquet}
-    shown = {name: None if path is None else str(path.resolve()) for name, path in paths.items()}
     for note in made.notes:
         story.print(escape(note), soft_wrap=True)
     if as_json:
-        commands, _ = _commands(made)
-        told = {"recommendations": _recommended(made.figures), "commands": commands}
-        told |= {"objectives": _objectives(made.figures)} if slo else {}
-        answer(True, shown | {"notes": list(made.notes)} | told)
-        _end(made.figures)
-        return
+        answer(True, _as_json(made, has_objectives=bool(slo)))
+    else:
+        _tell_made(story, made)
+    _end(made.figures)
+
+
+def _as_json(made: Any, *, has_objectives: bool) -> dict[str, Any]:
+    """What was made, for programs."""
+    paths = {"html": made.html, "figures": made.json, "tables": made.tables, "parquet": made.parquet}
+    shown = {name: None if path is None else str(path.resolve()) for name, path in paths.items()}
+    commands, _ = _commands(made)
+    told = {"recommendations": _recommended(made.figures), "commands": commands}
+    told |= {"objectives": _objectives(made.figures)} if has_objectives else {}
+    return shown | {"notes": list(made.notes)} | told
+
+
+def _tell_made(story: Console, made: Any) -> None:
+    """The same for people."""
     _tell(story, made.figures)
     for sentence in _sentences(made.figures):
         story.print(escape(sentence), soft_wrap=True)
     story.print(f"The report: [bold]{escape(str(made.html.resolve()))}[/bold]", soft_wrap=True)
     _tell_commands(story, *_commands(made))
-    _end(made.figures)
 
 
 def _setting(word: str) -> tuple[str, str]:

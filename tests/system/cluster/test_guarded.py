@@ -5,7 +5,7 @@ import signal
 import ssl
 import stat
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,8 @@ from tests.unit.cli.conftest import TIMEOUT_S, quorate
 
 ITEMS = "/v1/queues/q/items"
 SENT_MAX = 300_000_000
+TRIES = 20
+"""On a busy machine a write may be sent again before its refusal has come: one copy is not answered then, and the outcome unknown."""
 SOCKET_BYTES = 16_000_000
 """What the buffers of two sockets may hold at most, with room."""
 
@@ -156,16 +158,28 @@ def test_plain_http_is_not_answered_where_there_is_tls(guarded: GuardedCluster, 
         client.register("r").read()
 
 
+def refusal_of(write: Callable[[], None]) -> RefusedByReplicas:
+    """How a write was refused, once each of its copies was."""
+    for _ in range(TRIES):
+        try:
+            write()
+        except RefusedByReplicas as error:
+            return error
+        except OutcomeUnknown:
+            continue
+        pytest.fail("it was done")
+    pytest.fail("its outcome was unknown each time")
+
+
 def test_reading_token_reads_and_does_not_write(guarded: GuardedCluster, writer: str) -> None:
     reader = token_in_force(guarded, "read", name="reader")
     with connect(guarded.path, token=writer, tls=guarded.tls) as client:
         client.register("seen").write("here")
     with connect(guarded.path, token=reader, tls=guarded.tls) as client:
         assert client.register("seen").read() == "here"
-        # On a busy machine it is sent again before its refusal has come, and has an unknown outcome: one copy was not answered.
-        with pytest.raises((RefusedByReplicas, OutcomeUnknown), match="scope write") as caught:
-            client.register("seen").write(0)
-        assert caught.value.definite is isinstance(caught.value, RefusedByReplicas)
+        refusal = refusal_of(lambda: client.register("seen").write(0))
+        assert "scope write" in str(refusal)
+        assert refusal.definite
         with pytest.raises(RefusedByReplicas, match="scope write"):
             client.queue("tls").dequeue()
     with guarded.client(reader) as plain:
@@ -191,11 +205,13 @@ def test_token_for_some_objects_is_refused_with_others(guarded: GuardedCluster, 
             return await asyncio.gather(*asked, return_exceptions=True)
 
     told = asyncio.run(both())
-    # On a busy machine an enqueue is sent again before its refusal has come, and has an unknown outcome: one copy was not answered.
-    refusal = "the token is for queue/team.*, dictionary/carts, and not for queue/others"
-    assert [refusal in str(each) for each in told] == [False, True, False, True, False]
-    assert isinstance(told[3], RefusedByReplicas)
+    for _ in range(TRIES):
+        if not isinstance(told[1], OutcomeUnknown):
+            break
+        told = asyncio.run(both())
+    assert [isinstance(each, RefusedByReplicas) for each in told] == [False, True, False, True, False]
     assert told[4] == "ours"
+    assert "the token is for queue/team.*, dictionary/carts, and not for queue/others" in str(told[1])
     with connect(guarded.path, token=team, tls=guarded.tls) as client:
         client.dictionary("carts").put("ann", ["book"])
         assert dict(client.dictionary("carts").items()) == {"ann": ["book"]}

@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 from quorate.cli.cluster.local_cluster import LocalCluster
+from quorate.cli.playground import server
 from quorate.cli.playground.server import playground_app
 from quorate.measurement.faults.held_ports import HeldPort
 
@@ -38,9 +39,9 @@ async def listening(answer: bytes) -> AsyncIterator[tuple[str, list[bytes]]]:
         writer.write(answer)
         writer.close()
 
-    server = await asyncio.start_server(hear, "127.0.0.1", 0)
-    async with server:
-        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", heard
+    made = await asyncio.start_server(hear, "127.0.0.1", 0)
+    async with made:
+        yield f"http://127.0.0.1:{made.sockets[0].getsockname()[1]}", heard
 
 
 @pytest.fixture
@@ -56,10 +57,10 @@ def cluster(tmp_path: Path) -> Running:
     return Running.create(tmp_path / "cluster", replicas=2)
 
 
-async def asked(cluster: LocalCluster, path: str) -> httpx.Response:
+async def asked(cluster: LocalCluster, path: str, content: bytes = b"") -> httpx.Response:
     transport = httpx.ASGITransport(playground_app(cluster, "key"))
     async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
-        return await client.post(path)
+        return await client.post(path, content=content)
 
 
 async def test_who_does_not_listen_yet_is_passed_over(cluster: Running, down: str) -> None:
@@ -79,3 +80,15 @@ async def test_a_request_that_may_have_reached_a_replica_goes_to_no_other(cluste
         answer = await asked(cluster, "/v1/queues/q/dequeue")
     assert (answer.json()["type"], answer.json()["definite"]) == ("/problems/outcome-unknown", False)
     assert heard == []
+
+
+async def test_bodies_and_answers_have_a_bound(cluster: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "BODY_BYTES_MAX", 10)
+    monkeypatch.setattr(server, "ANSWER_BYTES_MAX", 2)
+    async with listening(b"HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\n{ }") as (url, heard):
+        cluster.places = {"r1": url}
+        refused = await asked(cluster, "/v1/queues/q/items", b"x" * 11)
+        assert (refused.status_code, refused.json()["type"], heard) == (413, "/problems/too-large", [])
+        answer = await asked(cluster, "/v1/queues/q/items", b"x" * 10)
+    assert (answer.status_code, len(heard)) == (500, 1)
+    assert "more than 2 bytes" in answer.json()["detail"]
