@@ -30,6 +30,11 @@ gc.disable()
 httpx_transports = import_module("httpx._transports.default")
 httpx_transports.create_ssl_context = cache(httpx_transports.create_ssl_context)  # type: ignore[attr-defined]
 
+# A request for which a test gives no time may take as long as on a busy machine: httpx gives it 5 s.
+httpx_config = import_module("httpx._config")
+for phase in ("connect", "read", "write", "pool"):
+    setattr(httpx_config.DEFAULT_TIMEOUT_CONFIG, phase, 60.0)
+
 # Hundreds of processes are started, each of which would compile all modules anew if it kept nothing; and so would each worker, with what pytest
 # makes of each `assert` of the tests.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)

@@ -394,7 +394,9 @@ def test_duel_is_counted_at_the_loser_and_at_the_replicas(cluster: InProcessClus
     post(cluster, "/v1/queues/duel/items", {"items": [1, 2, 3, 4]})
     post(cluster, "/v1/queues/duel/dequeue", {"max": 1})
     other = cluster.front_end()
-    assert isinstance(cluster.outcome(other, Dequeue("queue/duel")), Done)
+    # Its first exchanges may take seconds on a busy machine. Then it knows the time no better than that, and may be refused for its clock.
+    outcomes = (cluster.outcome(other, Dequeue("queue/duel")) for _ in range(20))
+    assert any(isinstance(outcome, Done) for outcome in outcomes)
     before = values(cluster)
     assert post(cluster, "/v1/queues/duel/dequeue", {"max": 1}) == {"items": [3]}
     after = values(cluster)
