@@ -72,7 +72,7 @@ class FrontEnd(TimeNow):
         self._caches: Final = LogCaches(document.votes, self._forget_proposer)
         self._proposers: dict[str, Proposer] = {}
         self._tasks: dict[int, Task] = {}
-        self.pacing: Final = Pacing(self._tasks)
+        self.pacing: Final = Pacing()
         self.places = Places(self.wake)
         self.work = Work()
         self.walks: Final[list[Task]] = []

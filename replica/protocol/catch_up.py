@@ -45,7 +45,9 @@ OVERDUE_PASSES: Final = 4
 """An entry that has waited for so many passes is not about to be marked by its client; it may never be complete, and is overdue again after as
 many passes as it has waited, but"""
 AGAIN_PASSES_MAX: Final = 32
-"""at most so many."""
+"""at most so many. It is asked for again as seldom."""
+AGAIN_OBJECTS_MAX: Final = 256
+"""What waits of so many objects is looked at again in one pass, in turn: what is new waits no longer for it."""
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
 NEWEST_MAX: Final = 100
@@ -82,12 +84,12 @@ class _Behind(NamedTuple):
 
 
 class _Waiting(NamedTuple):
-    """Since which pass an entry has waited, what the pass that found it began after, in which one it is overdue, and whether it was once."""
+    """Since which pass an entry has waited, what the pass that found it began after, in which one it is overdue, and in which it was last (0: in none)."""
 
     since: int
     began: int
     due: int
-    was_due: bool = False
+    was_due: int = 0
 
 
 _NOT_BEHIND: Final = _Behind(NO_BALLOT, 0)
@@ -249,12 +251,8 @@ class Progress:
         """What waits still, and the decisions of objects that this pass has not told of."""
         if not self.has_more_to_ask:
             return []
-        by_object: dict[str, list[Timestamp]] = {}
-        for name, t in self._waiting.held:
-            by_object.setdefault(name, []).append(t)
-        left = {name: missing(name, entries, log) for name, entries in by_object.items()}
-        waiting, behind = self._waiting.held, self._behind.held
-        self._waiting.held = {(name, t): waiting[name, t] for name, entries in left.items() for t in entries}
+        left = self._look_again(log)
+        behind = self._behind.held
         self._behind.held = {
             name: each for name, each in behind.items() if _state(name, log).committed < each.ballot
         }
@@ -264,6 +262,25 @@ class Progress:
             for name in sorted(left.keys() | due)
             if left.get(name) or name in due
         ]
+
+    def _look_again(self, log: Log) -> dict[str, tuple[Timestamp, ...]]:
+        """By object, what waits still and is to be asked for again: of those objects whose turn it is, which come last in the next passes."""
+        waiting, by_object = self._waiting.held, dict[str, list[Timestamp]]()
+        for name, t in waiting:
+            if name in by_object or len(by_object) < AGAIN_OBJECTS_MAX:
+                by_object.setdefault(name, []).append(t)
+        asked: dict[str, tuple[Timestamp, ...]] = {}
+        for name, entries in by_object.items():
+            known = {t: waiting.pop((name, t)) for t in entries}
+            left = missing(name, entries, log)
+            waiting.update(((name, t), known[t]) for t in left)
+            asked[name] = tuple(t for t in left if self._is_asked_again(known[t]))
+        return asked
+
+    def _is_asked_again(self, waiting: _Waiting) -> bool:
+        """Whether it may have been marked since it was asked for, or it is to be found out whether it is complete."""
+        lately = max(waiting.since, waiting.was_due)
+        return self._passes < lately + OVERDUE_PASSES or self._passes >= waiting.due
 
     def wait_for(self, lack: Lack) -> None:
         """It is not here yet; the next pass asks again."""
@@ -304,7 +321,7 @@ class Progress:
                     continue
                 found.setdefault(lack.object, []).append(row.entry)
                 again = min(self._passes - waiting.since, AGAIN_PASSES_MAX)
-                self._waiting.held[key] = waiting._replace(due=self._passes + again, was_due=True)
+                self._waiting.held[key] = waiting._replace(due=self._passes + again, was_due=self._passes)
         return found
 
 

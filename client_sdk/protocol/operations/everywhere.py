@@ -20,10 +20,10 @@ from ..core.rounds import Event, Expired, Gathering, Task
 from ..core.values import LONG, YOUNG, Carry, CollectTombstone, Done, ReadRepair
 from ..decisions.read_window import CELL_ROWS
 from ..decisions.transitions import ConfirmCommand, FoldCommand
-from .blind import NOBODY, Blind
+from .blind import NOBODY
 from .context import Machine, OutcomeSteps, decide, pause
 from .observe import collect, is_whole, look_at
-from .settling import Settling
+from .settling import Settling, put_in_force
 
 ROWS_BESIDE: Final = 100
 """Entries that a replica may have to show of an object that is carried beside others; also what it shows at a time of a longer log."""
@@ -36,13 +36,13 @@ REST_S_MAX: Final = 0.05
 
 def read_repair(operation: ReadRepair, task: Task, machine: Machine) -> OutcomeSteps:
     """Finish what a client left that vanished before it told that it is done, so that catch-up may bring it to the replicas that missed it. Entries
-    that a final quorum stores, or comes to store now, are marked complete; one that fences keep from it stays as it is, for its client was told
-    nothing. Without entries: what was accepted last is decided, and all are told so."""
+    that a final quorum stores, or comes to store now, are marked complete. One that fences keep from it is taken up by a decision: its client was told
+    nothing, and others would ask for it for ever. Without entries: what was accepted last is decided, and all are told so."""
     name = operation.object
     cache, votes = machine.cache_of(name), frozenset(machine.choice_of(name).votes)
     if operation.entries:
-        stored = yield from Blind(name, task, machine).write_back(*operation.entries)
-        return Done(len(stored), "ReadRepair/Ok", NOBODY)
+        settled = yield from put_in_force(name, operation.entries, task, machine)
+        return Done(settled.done, "ReadRepair/Ok", NOBODY)
     yield from decide(name, ConfirmCommand(), task, machine)
     # Then another one is being decided, or the object has been forgotten.
     if not cache.is_decided or cache.ballot == NO_BALLOT:

@@ -138,7 +138,7 @@ def certainly_empty(
             return replace(verdict, answered=verdict.answered | after.empty.keys())
         machine.count("outboxes looked at again")
         is_quick = looked <= QUICK_LOOKS and not after.others
-        until_s = task.now.mono_s + (0.0 if is_quick else machine.pacing.pause_s(looked))
+        until_s = task.now.mono_s + (0.0 if is_quick else machine.pacing.pause_s(looked, task.turn))
         # What took so long is not begun again where it would be cut off: a decision that was may take effect.
         if until_s + (task.now.mono_s - began_s) >= task.deadline_s or machine.pacing.is_hurried:
             raise OperationFailed(_not_known(queue, before, after))

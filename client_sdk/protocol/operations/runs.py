@@ -5,7 +5,6 @@ Blind ones are in `blind`, observing ones in `observe`; deciding ones are comman
 
 from collections.abc import Callable, Generator, Mapping
 from functools import partial
-from itertools import count
 from typing import Any, Final
 
 from msgspec.structs import replace
@@ -141,19 +140,21 @@ def _decide_some(
     verdict = yield from _repeated(again, operation.wait_s, task, machine)
     if verdict.result or not machine.has_exact_empty(operation.object):
         return verdict
-    return (yield from outboxes.certainly_empty(operation.object, again, task, machine))
+    with machine.pacing.waits(task.turn):
+        return (yield from outboxes.certainly_empty(operation.object, again, task, machine))
 
 
 def _repeated(
     again: Callable[[], Generator[float, Event, CommandResult]], wait_s: float, task: Task, machine: Machine
 ) -> Generator[float, Event, CommandResult]:
-    until_s = min(task.now.mono_s + wait_s, task.deadline_s)
-    for looked in count(1):
-        verdict = yield from again()
-        if verdict.result or task.now.mono_s >= until_s or machine.pacing.is_hurried or task.is_left:
-            return verdict
-        yield from pause(task, min(task.now.mono_s + machine.pacing.pause_s(looked), until_s))
-    raise AssertionError("there is no last look")
+    pacing, until_s, looked = machine.pacing, min(task.now.mono_s + wait_s, task.deadline_s), 1
+    verdict = yield from again()
+    with pacing.waits(task.turn):
+        while not (verdict.result or task.now.mono_s >= until_s or pacing.is_hurried or task.is_left):
+            yield from pause(task, min(task.now.mono_s + pacing.pause_s(looked, task.turn), until_s))
+            verdict = yield from again()
+            looked += 1
+    return verdict
 
 
 def _settle(operation: Settle, task: Task, machine: Machine) -> OutcomeSteps:

@@ -3,8 +3,8 @@
 Owns what comes of it where there is no room for them, neither in logs nor in one decision. Must not know what is looked for.
 """
 
-from collections.abc import Generator
-from typing import Final
+from collections.abc import Generator, Sequence
+from typing import Final, NamedTuple
 
 from msgspec import UNSET
 
@@ -19,6 +19,37 @@ REST_S: Final = 0.5
 """So long it rests at first where there is no room, and then twice as long each time, but no longer than"""
 REST_S_MAX: Final = 4.0
 """which is for others to take items. Each time sends all that is to be settled to all replicas."""
+
+
+class Settled(NamedTuple):
+    """What came of entries that were to be in force."""
+
+    done: int
+    """How many are in force: a final quorum stores them, or a decision has taken them up."""
+    is_decided: bool
+    """Whether decisions took some up, or had passed them."""
+    room_asked: frozenset[str] | None = None
+    """Who answered that one decision takes up no more; None where that was not so."""
+    refusals: str = ""
+    """Why replicas did not store them."""
+
+
+def put_in_force(
+    name: str, entries: Sequence[Entry], task: Task, machine: Machine
+) -> Generator[float, Event, Settled]:
+    """Have a final quorum store these entries; a decision takes up those that fences keep from it, one after the other while it has room."""
+    blind, cache = Blind(name, task, machine), machine.cache_of(name)
+    stored = yield from blind.write_back(*entries)
+    done, fenced = len(stored), [entry for entry in entries if entry.t not in stored]
+    for entry in fenced:
+        cache.held_until_s = 0.0
+        verdict = yield from decide(name, RecoverCommand(entry, may_be_complete=True), task, machine)
+        if (
+            verdict.result is Fate.UNKNOWN and entry.t > cache.summary.horizon
+        ):  # Nor is there room for the rest.
+            return Settled(done, True, verdict.answered, blind.refusals)
+        done += verdict.result is Fate.IN_FORCE
+    return Settled(done, bool(fenced))
 
 
 class Settling:
@@ -45,17 +76,10 @@ class Settling:
             Entry(each.id, each.t, payloads[each.t]) if each.value is UNSET else each
             for each in (found.entry for found in doubtful)
         ]
-        blind = Blind(name, task, machine)
-        stored = yield from blind.write_back(*entries)
-        fenced = [entry for entry in entries if entry.t not in stored]
-        for entry in fenced:
-            cache.held_until_s = 0.0
-            verdict = yield from decide(name, RecoverCommand(entry, may_be_complete=True), task, machine)
-            is_passed = entry.t <= cache.summary.horizon
-            if verdict.result is Fate.UNKNOWN and not is_passed:  # Nor is there room for the rest.
-                yield from self._rest(blind.refusals, verdict.answered)
-                break
-        return not fenced
+        settled = yield from put_in_force(name, entries, task, machine)
+        if settled.room_asked is not None:
+            yield from self._rest(settled.refusals, settled.room_asked)
+        return not settled.is_decided
 
     def _rest(self, refusals: str, answered: frozenset[str]) -> Generator[float, Event, None]:
         """Leave others time to take items."""

@@ -477,7 +477,7 @@ PLANTS: Final = (
         "outboxes-asked-afterwards",
         outboxes.look_at_outboxes_only_afterwards,
         ("linearizable", "empty"),
-        first=76,
+        first=75,
     ),
     in_outboxes(
         "relayed-items-overlooked",

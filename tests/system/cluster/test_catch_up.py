@@ -7,16 +7,31 @@ nobody reads the queue; then the first one's disk is lost.
 import asyncio
 import re
 import shutil
+import time
 
 import httpx
 import pytest
 
+from quorate.adts.log import Entry, Value
 from quorate.api_specs.cluster import ChoiceRule
-from quorate.api_specs.messages import Batch, BatchReply, Scan, Scanned
+from quorate.api_specs.messages import (
+    Append,
+    Appended,
+    Batch,
+    BatchReply,
+    Collect,
+    Collected,
+    Reply,
+    Request,
+    Scan,
+    Scanned,
+)
 from quorate.cli.cluster.local_cluster import LocalCluster
 from quorate.cli.cluster.status import ask_all
 from quorate.client_sdk import connect
+from quorate.client_sdk.protocol.core.values import Unanswered
 from quorate.client_sdk.transport.http_transport import HttpTransport
+from quorate.timestamps.timestamp import make, wall_us
 from tests.system.harness import WAIT_S, Clusters, until_now
 from tests.unit.cli.conftest import quorate
 
@@ -24,24 +39,33 @@ ITEMS = list(range(250))
 BACK = ("r2", "r3")
 
 
-def held(cluster: LocalCluster, replica: str) -> int:
-    """How many entries a replica's own log of the queue holds; -1 where it does not answer."""
+def ask(cluster: LocalCluster, replica: str, request: Request) -> Reply | None:
+    """What a replica answers to one request; None where it does not."""
 
-    async def ask() -> BatchReply | None:
+    async def exchange() -> BatchReply | Unanswered:
         document = cluster.document
         transport = HttpTransport(document.urls, body_bytes_max=document.limits.body_bytes_max)
         try:
-            batch = Batch(document.hash, (Scan("queue/jobs", newest=2000, payload=False),))
-            answer = await transport.exchange(replica, batch, 2.0)
+            return await transport.exchange(replica, Batch(document.hash, (request,)), 2.0)
         finally:
             await transport.aclose()
-        return answer if isinstance(answer, BatchReply) else None
 
-    if (answer := asyncio.run(ask())) is None:
+    answer = asyncio.run(exchange())
+    return answer.replies[0] if isinstance(answer, BatchReply) else None
+
+
+def held(cluster: LocalCluster, replica: str) -> int:
+    """How many entries a replica's own log of the queue holds; -1 where it does not answer."""
+    told = ask(cluster, replica, Scan("queue/jobs", newest=2000, payload=False))
+    if told is None:
         return -1
-    (told,) = answer.replies
     assert isinstance(told, Scanned)
     return sum(len(found.rows) for _, found in told.objects)
+
+
+def are_level(cluster: LocalCluster) -> bool:
+    """Whether each replica says that it has all that the others had."""
+    return all(lag.lag == 0 for each in ask_all(cluster.document) for lag in each.catch_up.values())
 
 
 def metric(cluster: LocalCluster, replica: str, name: str) -> float:
@@ -64,10 +88,7 @@ def test_entry_that_one_replica_acknowledged_reaches_the_others(clusters: Cluste
     until_now(lambda: [held(cluster, each) for each in BACK] == [len(ITEMS)] * 2, "both hold all entries")
     told = {each.id: each for each in ask_all(cluster.document)}
     assert {each.id for each in told.values() if each.is_ready} == set(cluster.urls)
-    until_now(
-        lambda: all(lag.lag == 0 for each in ask_all(cluster.document) for lag in each.catch_up.values()),
-        "all say that they are level",
-    )
+    until_now(lambda: are_level(cluster), "all say that they are level")
     told_by_metrics = {name: metric(cluster, "r2", name) for name in ("lag", "entries_total", "bytes_total")}
     assert told_by_metrics == {
         "lag": 0,
@@ -82,3 +103,25 @@ def test_entry_that_one_replica_acknowledged_reaches_the_others(clusters: Cluste
     cluster.kill("r1")
     shutil.rmtree(cluster.data_folder("r1"))
     assert [held(cluster, each) for each in BACK] == [len(ITEMS)] * 2
+
+
+@pytest.mark.slow
+def test_entry_that_fences_keep_from_its_quorum_is_decided_though_nobody_calls(clusters: Clusters) -> None:
+    """Whoever stored it vanished. All others asked for it for ever, and a learner got no vote."""
+    cluster = clusters.start()
+    stamp = make(time.time_ns() // 1000, 0, "left")
+    assert isinstance(
+        ask(cluster, "r1", Append("register/left", (Entry(stamp, stamp, Value("7")),))), Appended
+    )
+    above = make(wall_us(stamp) + 1, 0, "left")
+    for replica in cluster.urls:
+        assert isinstance(ask(cluster, replica, Collect("register/left", fence=above)), Collected)
+
+    def is_decided(replica: str) -> bool:
+        told = ask(cluster, replica, Collect("register/left"))
+        return isinstance(told, Collected) and told.status.horizon >= stamp
+
+    until_now(lambda: all(map(is_decided, cluster.urls)), "all know of a decision")
+    until_now(lambda: are_level(cluster), "all say that they are level")
+    with connect(cluster.document, deadline_s=10) as client:
+        assert client.register("left").read() == 7

@@ -105,7 +105,7 @@ class ScriptedMachine:
         self.breaks = False
         self.name_bytes = 1
         """Of the object that it asks for: how long its sends are."""
-        self.pacing = Pacing(())
+        self.pacing = Pacing()
         self.started_over = 0
         self.documents: list[ClusterDocument] = []
         self._token = 0

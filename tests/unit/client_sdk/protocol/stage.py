@@ -79,7 +79,7 @@ class Stage(TimeNow):
         self.limits: Final = limits
         self._now = Now(0.0, START_US)
         self.task: Final = self.caller(1, deadline_s)
-        self.pacing: Final = Pacing(())
+        self.pacing: Final = Pacing()
         self.places: Final = Places(lambda _: self._resume(None))
         self.work: Final = Work()
         self.walks: Final[list[Task]] = []

@@ -462,6 +462,28 @@ def test_what_waits_for_its_mark_is_overdue_after_a_while_and_then_less_and_less
     assert overdue == [4, 8, 16, 32, 64, 96]
 
 
+def test_what_waits_of_many_objects_is_asked_for_again_in_turn_and_old_ones_seldom(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whoever left entries of 27,000 objects at one replica alone had each pass ask for 10,000 of them again: what was stored since waited for minutes."""
+    monkeypatch.setattr(catch_up, "AGAIN_OBJECTS_MAX", 4)
+    progress, replica = begun()
+    names = [f"queue/{number}" for number in range(12)]
+    for name in names:
+        progress.wait_for(Lack(name, (at(3),)))
+    asked: list[list[str]] = []
+    for _ in range(200):
+        progress.begin()
+        asked.append([each.object for each in heard(progress, Changed(9), replica)])
+        told = [(Lack(name, (at(3),)), Collected(Status(), rows=(Row(entry(3)),))) for name in asked[-1]]
+        progress.overdue(told)
+    assert [sorted(names) for names in asked[:3]] == [sorted(names[at : at + 4]) for at in (0, 4, 8)]
+    assert max(map(len, asked)) == 4
+    assert all(sum(name in each for each in asked[100:]) in range(1, 30) for name in names), (
+        "each, and seldom"
+    )
+
+
 @pytest.mark.parametrize("per_object", [1, 3])
 def test_of_more_than_are_remembered_each_is_overdue_in_its_turn(
     per_object: int, monkeypatch: pytest.MonkeyPatch

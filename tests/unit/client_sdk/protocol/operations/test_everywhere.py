@@ -256,16 +256,26 @@ def test_nobody_is_told_of_what_is_not_known_to_be_decided(is_empty: bool) -> No
     assert not stage.sends
 
 
-def test_an_entry_that_fences_keep_from_its_final_quorum_stays_as_it_is() -> None:
-    """Its client was not told that it is done; and it may run still, so that its fate is for it to find out."""
+def test_an_entry_that_fences_keep_from_its_final_quorum_is_taken_up_by_a_decision() -> None:
+    """Its client was not told that it is done, so it may take effect now. Left as it was, all others asked for it for ever, and a learner got no vote."""
     stage = repairing(ReadRepair(QUEUE, (OLD, NEW)))
     stage.answer("r1", Appended(Status(), (True, True)))
     stage.answer("r2", Appended(Status(), (False, True)))
     stage.answer("r3", Appended(Status(), (False, False)))
     stage.sleep(HEDGE_S)
-    assert isinstance(stage.result, Done)
     assert stage.complete == [(QUEUE, (NEW.t,))]
+    assert [asked.command for asked in stage.commands] == [RecoverCommand(OLD, may_be_complete=True)]
+    stage.decide(Fate.IN_FORCE)
+    assert stage.result.result == 2
+
+
+def test_where_one_decision_takes_up_no_more_the_rest_stays_as_it_is() -> None:
+    stage = repairing(ReadRepair(QUEUE, (OLD, NEW)))
+    stage.answer_all(Appended(Status(), (False, False)), *REPLICAS)
+    stage.sleep(HEDGE_S)
+    stage.decide(Fate.UNKNOWN)
     assert not stage.commands
+    assert stage.result.result == 0
 
 
 def test_what_was_accepted_last_is_decided_and_all_are_told() -> None:
