@@ -38,7 +38,7 @@ from ...api_specs.messages import (
 from ...gc.collection import ended_at
 from ...timestamps.ballot import NO_BALLOT, Ballot, term_of
 from ...timestamps.clock import Now
-from ...timestamps.timestamp import ZERO, Timestamp
+from ...timestamps.timestamp import ZERO, Timestamp, make
 from .log import Effect, Log, ObjectState, PutRows, PutState
 
 OVERDUE_PASSES: Final = 4
@@ -309,18 +309,21 @@ class Progress:
                 self._waiting.held.pop((lack.object, t), None)
         return Lack(lack.object, rest) if rest else None
 
-    def overdue(self, told: Iterable[tuple[Lack, Reply]]) -> dict[str, list[Entry]]:
-        """By object, what was told, could not be installed, and has waited for so long that nobody will mark it complete any more: it is to be found
-        out whether it is, now."""
+    def overdue(self, told: Iterable[tuple[Lack, Reply]], left_before: Timestamp) -> dict[str, list[Entry]]:
+        """By object, what was told, could not be installed, and has waited for so long that nobody will mark it complete any more, or was stamped
+        `left_before`: it is to be found out whether it is, now."""
         found: dict[str, list[Entry]] = {}
         for lack, reply in told:
             for row in reply.rows if isinstance(reply, Collected) else ():
                 key = lack.object, row.entry.t
                 waiting = self._waiting.held.get(key)
-                if waiting is None or row.complete or self._passes < waiting.due:
+                if waiting is None or row.complete:
+                    continue
+                is_left = not waiting.was_due and row.entry.t < left_before
+                if self._passes < waiting.due and not is_left:
                     continue
                 found.setdefault(lack.object, []).append(row.entry)
-                again = min(self._passes - waiting.since, AGAIN_PASSES_MAX)
+                again = min(max(self._passes - waiting.since, OVERDUE_PASSES), AGAIN_PASSES_MAX)
                 self._waiting.held[key] = waiting._replace(due=self._passes + again, was_due=self._passes)
         return found
 
@@ -419,6 +422,11 @@ def is_timely(asked: Now, now: Now, limits: Limits) -> bool:
     """Whether an answer to what was asked then counts still. One that is older than any other that somebody takes in, as where a process was
     stopped, may tell of what was deleted since, and forgotten."""
     return now.since_s(asked) <= limits.deadline_s_max
+
+
+def left_before(now_us: int, limits: Limits) -> Timestamp:
+    """Who stamped an entry before this has ended, unless clocks are far apart: an operation lasts for `deadline_s_max` at most."""
+    return make(max(0, now_us - round(2e6 * limits.deadline_s_max)), 0, "0")
 
 
 def _is_over(lack: Lack, told: Collected, wanted: Ballot, log: Log) -> bool:

@@ -189,7 +189,8 @@ class CatchingUp(Background):
         self._pace(other, is_timely=is_timely)
         if is_timely:
             told = [(lack, reply) for lack, reply in told if self._quorums(lack.object) not in unavailable]
-            if overdue := self._progress[other][1].overdue(told):
+            ended = catch_up.left_before(self._member.now().wall_us, self._member.document.limits)
+            if overdue := self._progress[other][1].overdue(told, ended):
                 unavailable |= await self._repair(overdue)
         return [*some[len(replies) :], *left]
 

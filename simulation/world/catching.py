@@ -127,7 +127,8 @@ class CatchingUp:
             self._install(lack, told)
             if (rest := progress.settle(lack, told, self._node.replica.store)) is not None:
                 self._fetch(other, progress, rest)
-            for name, entries in progress.overdue([(lack, told)]).items():
+            left = catch_up.left_before(self._node.clock.now().wall_us, limits)
+            for name, entries in progress.overdue([(lack, told)], left).items():
                 self._node.repairing.entries(name, tuple(entries))
             unanswered.remove(lack)
             if unanswered is self._unanswered[other.id]:

@@ -34,7 +34,7 @@ from quorate.replica.protocol.log import Effect, Forget, Log, MarkComplete, Obje
 from quorate.replica.protocol.room import handle_within
 from quorate.timestamps.ballot import NO_BALLOT, Ballot
 from quorate.timestamps.clock import Now
-from quorate.timestamps.timestamp import ZERO
+from quorate.timestamps.timestamp import ZERO, make
 from tests.unit.replica.protocol.test_acceptor import CELL, NAME, NOW_US, Replica, at, ballot, entry
 
 
@@ -456,10 +456,27 @@ def test_what_waits_for_its_mark_is_overdue_after_a_while_and_then_less_and_less
     for number in range(100):
         progress.wait_for(lacking)
         progress.settle(lacking, told, replica.store)
-        if progress.overdue([(lacking, told)]):
+        if progress.overdue([(lacking, told)], ZERO):
             overdue.append(number)
         progress.begin()
     assert overdue == [4, 8, 16, 32, 64, 96]
+
+
+def test_what_was_left_long_ago_is_overdue_at_once_and_then_as_seldom_as_others() -> None:
+    """27,000 entries left at one replica alone were repaired after four passes of minutes each."""
+    progress, replica = begun()
+    replica.ask(Collect(NAME, fence=at(5)))
+    (lacking,) = heard(progress, changed(9, 4, 3), replica)
+    told = Collected(Status(), rows=(Row(entry(3)), Row(entry(4))))
+    progress.wait_for(lacking)
+    assert progress.overdue([(lacking, told)], left_before=at(4)) == {NAME: [entry(3)]}
+    assert progress.overdue([(lacking, told)], left_before=at(4)) == {}
+
+
+def test_who_stamped_before_twice_the_longest_deadline_has_ended() -> None:
+    limits = Limits(deadline_s_max=30.0)
+    assert catch_up.left_before(100_000_000, limits) == make(40_000_000, 0, "0")
+    assert catch_up.left_before(1, limits) == make(0, 0, "0")
 
 
 def test_what_waits_of_many_objects_is_asked_for_again_in_turn_and_old_ones_seldom(
@@ -476,7 +493,7 @@ def test_what_waits_of_many_objects_is_asked_for_again_in_turn_and_old_ones_seld
         progress.begin()
         asked.append([each.object for each in heard(progress, Changed(9), replica)])
         told = [(Lack(name, (at(3),)), Collected(Status(), rows=(Row(entry(3)),))) for name in asked[-1]]
-        progress.overdue(told)
+        progress.overdue(told, ZERO)
     assert [sorted(names) for names in asked[:3]] == [sorted(names[at : at + 4]) for at in (0, 4, 8)]
     assert max(map(len, asked)) == 4
     assert all(sum(name in each for each in asked[100:]) in range(1, 30) for name in names), (
@@ -500,7 +517,7 @@ def test_of_more_than_are_remembered_each_is_overdue_in_its_turn(
         for each in progress.hear(progress.request(LIMIT), told, replica.store):
             progress.wait_for(each)
             progress.settle(each, rows, replica.store)
-            overdue += [(number, name) for name in progress.overdue([(each, rows)])]
+            overdue += [(number, name) for name in progress.overdue([(each, rows)], ZERO)]
         assert len(progress._waiting.held) <= 6
         progress.begin()
     first = [next(number for number, each in overdue if each == name) for name in names]
@@ -541,7 +558,7 @@ def test_what_made_room_for_others_is_found_again_where_it_was_found_at_first(
     for _ in range(OVERDUE_PASSES + 1):
         for each in heard(progress, changed(9, 3) if progress.since == 0 else Changed(9), replica):
             progress.wait_for(each)
-            progress.overdue([(each, told)])
+            progress.overdue([(each, told)], ZERO)
         progress.begin()
     assert progress.since == 9
     progress.wait_for(Lack("queue/other", (at(4),)))
@@ -561,8 +578,8 @@ def test_what_no_answer_has_room_for_waits_since_it_was_first_missed() -> None:
         assert progress.settle(lacking, Collected(Status(), rows=(Row(entry(4)),)), replica.store) == rest
         assert progress.settle(rest, Collected(Status(), rows=(Row(entry(3)),)), replica.store) is None
     told = [(each, Collected(Status(), rows=(Row(entry(us)),))) for each, us in ((lacking, 4), (rest, 3))]
-    assert progress.overdue(told) == {NAME: [entry(4), entry(3)]}
-    assert progress.overdue(told) == {}, "each is given out once"
+    assert progress.overdue(told, ZERO) == {NAME: [entry(4), entry(3)]}
+    assert progress.overdue(told, ZERO) == {}, "each is given out once"
 
 
 def test_what_is_marked_or_waits_no_more_is_not_overdue() -> None:
@@ -575,7 +592,7 @@ def test_what_is_marked_or_waits_no_more_is_not_overdue() -> None:
     replica.store.apply(PutRows(NAME, (entry(4),)))
     told = Collected(Status(), rows=(Row(entry(3), complete=True), Row(entry(4))))
     progress.settle(lacking, told, replica.store)
-    assert progress.overdue([(lacking, told)]) == {}
+    assert progress.overdue([(lacking, told)], ZERO) == {}
 
 
 def test_a_copy_goes_on_by_itself() -> None:
