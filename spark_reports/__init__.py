@@ -3,6 +3,7 @@
 Owns the traces, their aggregates and the pages made of them. Must not know the protocol: it reads quorum choices
 from `quorate.quorums` and recorded measurements, and talks to no replica.
 
+    places          what a report asks of a path, be it of this machine or a URI; files reads and writes them, spark.hadoop those of Hadoop
     sources         what lies at a place: a run, probes, a trace, an answer of Prometheus; sizes estimates how much it holds
     contract        the words of a run on disk, and why rows are kept aside; run_document reads run.json
     period          the time whose rows count; days and objectives: what each day took of an error budget

@@ -2,11 +2,12 @@
 
 import json
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from .. import __version__
 from ..adts.specification import Specification
@@ -18,9 +19,10 @@ from .figures.derive_objectives import Wanted
 from .figures.keys import KEYS
 from .figures.output_folders import SPARK_TABLES, OutputFolder
 from .input import sources
+from .input.files import files_of
 from .input.foreign import LABEL
 from .input.rows import Reject
-from .input.sizes import size_of
+from .input.sizes import Size, size_of
 from .input.sources import Source, find_source
 from .model import contract, objectives, questions
 from .model.aggregates import Aggregates, microseconds
@@ -28,15 +30,19 @@ from .model.contract import LAG_S
 from .model.errors import ReportError, SparkMissing
 from .model.figures import Figures
 from .model.period import EVERYTHING, Asked
+from .model.places import Place, Where, is_uri
 from .model.questions import Questions
 from .model.run_document import Run, read_run
 from .page import page
 from .reference import loading, reference
 from .reference.trace import Input, row_counts
-from .spark.session import EMBEDDED, local_session
+from .spark.session import EMBEDDED, NOTHING, UNSEEN, local_session, parted
 from .store.folder import ClusterFolder
 from .store.kept import read_kept
 from .store.updating import update
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 Engine = Literal["auto", "spark", "python"]
 
@@ -65,7 +71,7 @@ class Options:
         asked: the time whose rows count; all, where nothing is asked.
         slo: service level objectives, each as a share, by the name of an operation or event class.
         present: the choice in force, by its name in the report; None for those that were run, or majorities.
-        store: a folder that keeps what the probes of each day come to; only days that are new or changed are read of the input.
+        store: a folder, or a URI as text, that keeps what the probes of each day come to; only days that are new or changed are read of the input.
         cluster: the name under which the store keeps them.
     """
 
@@ -82,7 +88,7 @@ class Options:
     asked: Asked = EVERYTHING
     slo: Mapping[str, Fraction] = field(default_factory=dict)
     present: str | None = None
-    store: Path | None = None
+    store: Where | None = None
     cluster: str | None = None
 
 
@@ -90,15 +96,15 @@ class Options:
 class Report:
     """What was made. `tables` and `parquet` are None without pyarrow; `notes` are sentences for whoever asked."""
 
-    html: Path
-    json: Path
-    tables: Path | None
-    parquet: Path | None
+    html: Place
+    json: Place
+    tables: Place | None
+    parquet: Place | None
     figures: Figures
     notes: tuple[str, ...]
 
 
-def make_report(input_path: Path | None, output_dir: Path, options: Options | None = None) -> Report:
+def make_report(input_path: Where | None, output_dir: Where, options: Options | None = None) -> Report:
     """Make the report of what lies at `input_path`; with a store of what that keeps then, also without any input.
 
     Writes `report.html` (self-contained), `figures.json` (each key is explained in it under `keys`), the folder `tables`
@@ -106,29 +112,79 @@ def make_report(input_path: Path | None, output_dir: Path, options: Options | No
     `operations`, `intervals` and `up_sets`. What is there already is replaced,
     tables that only an older report wrote too; a folder `tables` or `parquet` with other people's files is refused.
 
+    What is a URI (text with `://`) is read and written by the file systems of a Spark session, with its settings `spark.hadoop.…`.
+
     Raises:
         ReportError: a file is missing or unusable, an option does not fit the input, or the output cannot be written.
         SparkMissing: Spark was asked for, or is needed for so much input, and it or its Java is not there.
     """
     wanted = options or Options()
-    _check(wanted)
-    if wanted.store is not None and wanted.cluster is not None:
-        folder = ClusterFolder(wanted.store, wanted.cluster)
-        source = Source(sources.PROBES, folder.place) if input_path is None else find_source(input_path)
-        return _Maker(source, output_dir, wanted, folder).make()
-    if input_path is None:
-        raise ReportError("there is nothing to report on: give --input, or --store and --cluster")
-    return _Maker(find_source(input_path), output_dir, wanted).make()
+    uris = [str(each) for each in (input_path, output_dir, wanted.store) if is_uri(each)]
+    _check(wanted, uris)
+    with _places(wanted, input_path, uris) as places:
+        folder = None
+        if wanted.store is not None and wanted.cluster is not None:
+            folder = ClusterFolder(places.place(wanted.store), wanted.cluster)
+        if input_path is not None:
+            source = find_source(places.place(input_path))
+        elif folder is not None:
+            source = Source(sources.PROBES, folder.place)
+        else:
+            raise ReportError("there is nothing to report on: give --input, or --store and --cluster")
+        return _Maker(source, places.place(output_dir), wanted, folder, places.spark).make()
+
+
+@dataclass(frozen=True, slots=True)
+class _Places:
+    """How paths and URIs are found; `spark` is the session that URIs need."""
+
+    spark: "SparkSession | None" = None
+
+    def place(self, where: Where) -> Place:
+        if self.spark is None or not is_uri(where):
+            return Path(where)
+        from .spark.hadoop import HadoopFiles  # noqa: PLC0415 - the room works without Spark installed
+
+        return HadoopFiles(self.spark).place(str(where))
+
+
+@contextmanager
+def _places(options: Options, input_path: Where | None, uris: Sequence[str]) -> Iterator[_Places]:
+    """What finds the places of a report, while it is made."""
+    if not uris:
+        yield _Places()
+        return
+    size = UNSEEN if options.store is None and input_path is not None else NOTHING
+    with _session(options, size) as spark:
+        try:
+            yield _Places(spark)
+        except OSError as error:
+            raise ReportError(
+                f"{' or '.join(uris)} cannot be used ({error}); see that Spark can reach it, and that its settings, as --conf "
+                "spark.hadoop.KEY=VALUE, let you in"
+            ) from error
+
+
+def _session(options: Options, size: Size) -> "AbstractContextManager[SparkSession]":
+    return local_session(
+        options.master or EMBEDDED, driver_memory=options.driver_memory, size=size, conf=options.conf
+    )
 
 
 class _Maker:
     """The steps to one report."""
 
     def __init__(
-        self, source: Source, output_dir: Path, options: Options, folder: ClusterFolder | None = None
+        self,
+        source: Source,
+        output_dir: Place,
+        options: Options,
+        folder: ClusterFolder | None,
+        spark: "SparkSession | None",
     ) -> None:
         self.source = source
         self.folder = folder
+        self.spark = spark
         self.output_dir = output_dir
         self.options = options
         self.tables = OutputFolder(output_dir / "tables", figure_tables.table_names())
@@ -215,7 +271,7 @@ class _Maker:
             run, period = loading.run_and_period(self._run(source.document), options.asked)
         return loading.load(source, run, self._step_us(run), period)
 
-    def _run(self, document: Path) -> Run:
+    def _run(self, document: Place) -> Run:
         run = read_run(document)
         if self.options.votes and dict(self.options.votes) != dict(run.votes):
             raise ReportError(f"--votes contradicts {document}, which has the votes; leave it out")
@@ -228,13 +284,9 @@ class _Maker:
         if few is not None:
             self._ask(few.run, few.attempted)
         run = None if source.document is None else self._run(source.document)
-        session = local_session(
-            options.master or EMBEDDED,
-            driver_memory=options.driver_memory,
-            size=size_of(source),
-            conf=options.conf,
-        )
-        with session as spark:
+        size = size_of(source)
+        session = _session(options, size) if self.spark is None else nullcontext(self.spark)
+        with session as spark, parted(spark, size):
             from .spark import engine  # noqa: PLC0415 - the room works without Spark installed
 
             if few is not None:
@@ -323,8 +375,9 @@ class _Maker:
             )
         try:
             html = page.render(figures, made_by, parquet=report.parquet is not None, place=str(report.json))
-            _replace(report.html, html)
-            _replace(report.json, figures_json(figures, made_by))
+            put = files_of(self.output_dir).put
+            put(report.html, html.encode())
+            put(report.json, figures_json(figures, made_by).encode())
             self.tables.install()
             self.parquet.install()
         except OSError as error:
@@ -344,19 +397,13 @@ def _own_types(run: Run) -> dict[str, Called]:
     }
 
 
-def _replace(path: Path, text: str) -> None:
-    """Write a whole file in the place of a former one, which stays where there is no room for the new one."""
-    beside = path.with_name(path.name + ".new")
-    try:
-        beside.write_text(text, encoding="utf-8")
-        beside.replace(path)
-    except OSError:
-        beside.unlink(missing_ok=True)
-        raise
-
-
-def _check(options: Options) -> None:
-    _check_store(options)
+def _check(options: Options, uris: Sequence[str]) -> None:
+    _check_store(options, uris)
+    if uris and options.engine == "python":
+        raise ReportError(
+            f"{uris[0]} is of a file system of Spark, which plain Python does not have: leave --engine python out, or copy the files to a "
+            "folder of this machine and name that"
+        )
     if options.engine == "python" and (options.master or options.driver_memory or options.conf):
         raise ReportError(
             "plain Python has no master, no driver memory and no settings of Spark: leave these out, or the engine"
@@ -381,7 +428,7 @@ def _check(options: Options) -> None:
         raise ReportError("the mix needs shares of 0 or more, one of them above 0")
 
 
-def _check_store(options: Options) -> None:
+def _check_store(options: Options, uris: Sequence[str]) -> None:
     if options.store is None:
         if options.cluster is not None:
             raise ReportError("--cluster names a part of a store: give the --store too, or leave it out")
@@ -392,7 +439,7 @@ def _check_store(options: Options) -> None:
         raise ReportError(
             "a store is kept in Parquet, which needs pyarrow; run: pip install 'quorate[reports]'"
         )
-    if options.engine == "spark" or options.master or options.driver_memory or options.conf:
+    if not uris and (options.engine == "spark" or options.master or options.driver_memory or options.conf):
         raise ReportError(
             "days are taken into a store in plain Python: leave --engine, --master, --driver-memory and --conf out"
         )

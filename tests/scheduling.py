@@ -20,6 +20,7 @@ GROUPS: Final[dict[str, tuple[str, ...]]] = {
     "spark": (
         "tests/unit/spark_reports/spark/test_engine.py",
         "tests/unit/spark_reports/input/test_parquet_files.py",
+        "tests/unit/spark_reports/spark/test_hadoop.py",
         "tests/unit/spark_reports/spark/test_probe_jobs.py",
         "tests/unit/spark_reports/spark/test_jobs.py",
         "tests/unit/spark_reports/spark/test_outcome_jobs.py",
@@ -116,6 +117,7 @@ SECONDS: Final[dict[str, int]] = {
     "tests/unit/spark_reports/test_report.py": 40,
     "tests/unit/spark_reports/test_report_of_days.py": 20,
     "tests/unit/spark_reports/spark/test_engine.py": 90,
+    "tests/unit/spark_reports/spark/test_hadoop.py": 20,
     "tests/unit/spark_reports/spark/test_probe_jobs.py": 30,
     "tests/unit/spark_reports/spark/test_session.py": 20,
     "tests/system/deployment/test_image.py": 250,

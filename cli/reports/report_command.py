@@ -6,7 +6,6 @@ Takes the words apart; `quorate.spark_reports.report` does the rest.
 from collections.abc import Iterator
 from contextlib import contextmanager
 from fractions import Fraction
-from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
@@ -32,18 +31,19 @@ SLO_EXAMPLE: Final = "Enq=99.9,Deq=99"
 
 
 InputOption = Annotated[
-    Path | None,
+    str,
     typer.Option(
         "--input",
-        metavar="DIR|FILE",
-        help="A measured run, a folder of probes, a CSV trace, or saved JSON of a Prometheus range query; may be left out with --store.",
+        metavar="DIR|FILE|URI",
+        help="A measured run, a folder of probes, a CSV trace, or saved JSON of a Prometheus range query; a URI, as s3a://BUCKET/probes, "
+        "is read by Spark's file systems; may be left out with --store.",
     ),
 ]
 StoreOption = Annotated[
-    Path | None,
+    str,
     typer.Option(
         "--store",
-        metavar="DIR",
+        metavar="DIR|URI",
         help="Keep there what the probes of each day come to: of the input only days that are new or changed are read.",
     ),
 ]
@@ -52,7 +52,7 @@ ClusterOption = Annotated[
     typer.Option("--cluster", metavar="NAME", help="With --store: whose days; a partition of that name."),
 ]
 OutOption = Annotated[
-    Path, typer.Option("--out", metavar="DIR", help="Folder for the report; made if missing.")
+    str, typer.Option("--out", metavar="DIR|URI", help="Folder for the report; made if missing.")
 ]
 EngineOption = Annotated[
     str,
@@ -159,9 +159,9 @@ PresentOption = Annotated[
 @reported
 def report(
     *,
-    input_path: InputOption = None,
+    input_path: InputOption = "",
     out: OutOption,
-    store: StoreOption = None,
+    store: StoreOption = "",
     cluster: ClusterOption = "",
     engine: EngineOption = "auto",
     master: MasterOption = "",
@@ -205,12 +205,12 @@ def report(
         "lag_s": lag_s,
         "slo": by_name(",".join(slo), "--slo", _share, SLO_EXAMPLE) if slo else {},
         "present": present or None,
-        "store": store,
+        "store": store or None,
         "cluster": cluster or None,
     }
     story = Console(stderr=True, highlight=False) if as_json else console()
     with _known_errors():
-        made = _made(story, input_path, out, wanted | {"asked": _asked(from_time, to_time, last)})
+        made = _made(story, input_path or None, out, wanted | {"asked": _asked(from_time, to_time, last)})
     for note in made.notes:
         story.print(escape(note), soft_wrap=True)
     if as_json:
@@ -297,7 +297,7 @@ def _asked(from_time: str, to_time: str, last: str) -> Any:
     return Asked(moments["--from"], moments["--to"], last_us)
 
 
-def _made(story: Console, input_path: Path | None, out: Path, wanted: dict[str, Any]) -> Any:
+def _made(story: Console, input_path: str | None, out: str, wanted: dict[str, Any]) -> Any:
     try:
         from ...spark_reports.report import Options, make_report  # noqa: PLC0415 - an extra
     except ModuleNotFoundError as error:

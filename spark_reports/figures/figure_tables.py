@@ -7,13 +7,13 @@ import collections.abc
 from collections.abc import Iterable
 from dataclasses import fields, is_dataclass
 from importlib.util import find_spec
-from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Final, get_args, get_origin, get_type_hints
 
 from ..input.rows import Reject
 from ..model.errors import ReportError
 from ..model.figures import Figures
+from ..model.places import Place
 
 REJECTED_COLUMNS: Final = ("kind", "source", "reason", "line")
 
@@ -28,7 +28,7 @@ def can_write() -> bool:
     return find_spec("pyarrow") is not None
 
 
-def write_tables(figures: Figures, folder: Path) -> None:
+def write_tables(figures: Figures, folder: Place) -> None:
     """Write every list of figures as `<name>.parquet`; what stands alone becomes a table of one row.
 
     Raises:
@@ -45,7 +45,7 @@ def write_tables(figures: Figures, folder: Path) -> None:
         _write(folder / f"{field.name}.parquet", rows, row_type)
 
 
-def write_rejected(rejects: Iterable[Reject], folder: Path) -> None:
+def write_rejected(rejects: Iterable[Reject], folder: Place) -> None:
     """Write the rows kept aside, with the reasons, as Spark does.
 
     Raises:
@@ -55,14 +55,15 @@ def write_rejected(rejects: Iterable[Reject], folder: Path) -> None:
     _write(folder / "rejected" / "part-0.parquet", rows, Reject)
 
 
-def _write(path: Path, rows: list[dict[str, Any]], row_type: Any) -> None:
+def _write(path: Place, rows: list[dict[str, Any]], row_type: Any) -> None:
     import pyarrow as pa  # noqa: PLC0415 - optional
     from pyarrow import parquet  # noqa: PLC0415
 
     schema = pa.schema([(name, _arrow(hint)) for name, hint in get_type_hints(row_type).items()])
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        parquet.write_table(pa.Table.from_pylist(rows, schema), path)
+        with path.open("wb") as file:
+            parquet.write_table(pa.Table.from_pylist(rows, schema), file)
     except OSError as error:
         raise ReportError(f"{path} cannot be written ({error}); give another folder") from error
 

@@ -3,12 +3,12 @@
 Owns the exchange, and what may be taken away for it: only what a report writes. Anything else in such a folder is refused.
 """
 
-import shutil
 from collections.abc import Collection
-from pathlib import Path
 from typing import Final
 
+from ..input.files import files_of
 from ..model.errors import ReportError
+from ..model.places import Place
 
 SPARK_TABLES: Final = ("operations", "intervals", "links", "seen", "up_sets", "rejected")
 """The folders within `parquet`, whichever engine wrote them."""
@@ -20,7 +20,7 @@ class OutputFolder:
     A process that ends between the two renames of `install` leaves the former tables beside their place, and none in it.
     """
 
-    def __init__(self, place: Path, names: Collection[str]) -> None:
+    def __init__(self, place: Place, names: Collection[str]) -> None:
         self.place = place
         self.aside = place.with_name(place.name + ".new")
         self._former = place.with_name(place.name + ".old")
@@ -43,9 +43,9 @@ class OutputFolder:
     def discard(self) -> None:
         """Take away all that is not in its place."""
         for folder in (self.aside, self._former):
-            shutil.rmtree(folder, ignore_errors=True)
+            files_of(folder).remove(folder)
 
-    def _check_own(self, folder: Path) -> None:
+    def _check_own(self, folder: Place) -> None:
         if not folder.exists():
             return
         try:

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import pairwise
 from math import isfinite
-from pathlib import Path
 from typing import Any, Final
 
 from ...quorums.planning.traces import UpTrace, read_trace
@@ -21,6 +20,7 @@ from ..model.contract import REPLICAS_MAX
 from ..model.errors import ReportError
 from ..model.period import EVERYTHING, Asked, ReportPeriod, nothing_within
 from ..model.phrases import listed
+from ..model.places import Place
 from . import probes
 from .rows import Interval, Reject
 from .sources import read_json
@@ -42,7 +42,7 @@ class Foreign:
     period: ReportPeriod | None = None
 
 
-def read_trace_file(path: Path, asked: Asked = EVERYTHING) -> Foreign:
+def read_trace_file(path: Place, asked: Asked = EVERYTHING) -> Foreign:
     """Read a trace in one of the two formats of `quorate.quorums.planning.traces`. Who is named anywhere in it is a replica.
 
     Raises:
@@ -50,7 +50,7 @@ def read_trace_file(path: Path, asked: Asked = EVERYTHING) -> Foreign:
             write instead.
     """
     try:
-        with path.open(encoding="utf-8-sig", newline="") as lines:
+        with path.open("r", encoding="utf-8-sig", newline="") as lines:
             trace = read_trace(lines)
     except (OSError, UnicodeDecodeError) as error:
         raise ReportError(f"{path} cannot be read as text in UTF-8 ({error})") from error
@@ -100,7 +100,7 @@ def _interval(name: str, start_s: Any, end_s: Any, up: bool) -> Interval:
 
 
 def read_prometheus(
-    paths: Iterable[Path], label: str = LABEL, step_s: float | None = None, asked: Asked = EVERYTHING
+    paths: Iterable[Place], label: str = LABEL, step_s: float | None = None, asked: Asked = EVERYTHING
 ) -> Foreign:
     """Read saved answers of range queries; one replica for each value of `label`.
 
@@ -116,12 +116,12 @@ def read_prometheus(
     """
     paths = list(paths)
     every = [(path, series) for path in paths for series in _series(path, label)]
-    met: dict[str, tuple[Path, _Series]] = {}
+    met: dict[str, tuple[Place, _Series]] = {}
     for path, series in every:
         _check_same(series, path, *met.setdefault(series.replica, (path, series)), label)
     period = asked.period(lambda: _known(every))
     own = every if period is None else [(path, series.within(period)) for path, series in every]
-    by_path: dict[Path, list[tuple[str, int, int]]] = {path: [] for path, _ in own}
+    by_path: dict[Place, list[tuple[str, int, int]]] = {path: [] for path, _ in own}
     rejects: list[Reject] = []
     for path, series in own:
         by_path[path] += _samples(path, series, rejects)
@@ -148,7 +148,7 @@ def read_prometheus(
     )
 
 
-def _known(found: Iterable[tuple[Path, "_Series"]]) -> Span | None:
+def _known(found: Iterable[tuple[Place, "_Series"]]) -> Span | None:
     """From the first sample to the last; None where no time can be told."""
     anytime = ReportPeriod(None, None)
     times = [microseconds(each[0]) for _, series in found for each in series.within(anytime).values]
@@ -173,7 +173,7 @@ class _Series:
         )
 
 
-def _check_same(series: _Series, path: Path, first_path: Path, first: _Series, label: str) -> None:
+def _check_same(series: _Series, path: Place, first_path: Place, first: _Series, label: str) -> None:
     """See that a replica is the same series in two files: those of two jobs are not one time of one replica."""
     for name in sorted(series.metric.keys() | first.metric.keys()):
         one, other = first.metric.get(name), series.metric.get(name)
@@ -184,9 +184,9 @@ def _check_same(series: _Series, path: Path, first_path: Path, first: _Series, l
             )
 
 
-def _common_step_us(by_path: Mapping[Path, Sequence[tuple[str, int, int]]]) -> int:
+def _common_step_us(by_path: Mapping[Place, Sequence[tuple[str, int, int]]]) -> int:
     """The samples' median distance. By the shorter of two, the samples of the longer would speak for too little."""
-    steps: dict[Path, int] = {}
+    steps: dict[Place, int] = {}
     for path, own in by_path.items():
         with suppress(ReportError):  # Too few samples to tell.
             steps[path] = probes.usual_step_us(own)
@@ -212,7 +212,7 @@ def _no_sample(rejects: Sequence[Reject]) -> ReportError:
     )
 
 
-def _series(path: Path, label: str) -> list[_Series]:
+def _series(path: Place, label: str) -> list[_Series]:
     document = read_json(path)
     if isinstance(document, dict) and document.get("status") == "error":
         raise ReportError(f"{path} holds an error of Prometheus ({document.get('error')}); ask again")
@@ -248,7 +248,7 @@ def _one_series(place: str, entry: Any, label: str) -> _Series:
     return _Series(metric[label], metric, values)
 
 
-def _samples(path: Path, series: _Series, rejects: list[Reject]) -> Iterator[tuple[str, int, int]]:
+def _samples(path: Place, series: _Series, rejects: list[Reject]) -> Iterator[tuple[str, int, int]]:
     for value in series.values:
         reason = None
         if not (isinstance(value, list) and len(value) == 2 and _is_number(value[0])):
@@ -277,7 +277,7 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _check_count(path: Path, replicas: Iterable[str]) -> None:
+def _check_count(path: Place, replicas: Iterable[str]) -> None:
     names = list(replicas)
     if len(names) > REPLICAS_MAX * 64:
         raise ReportError(f"{path} speaks of {len(names)} replicas; narrow the query to those of one object")

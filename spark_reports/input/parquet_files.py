@@ -5,11 +5,11 @@ kept aside for want of an event class; and whichever of many files Spark looks a
 """
 
 from collections.abc import Collection, Iterator, Mapping
-from pathlib import Path
 from typing import Any, Final
 
 from ..model import contract
 from ..model.errors import ReportError
+from ..model.places import Place
 
 TEXT: Final = "text"
 NUMBER: Final = "number"
@@ -38,10 +38,10 @@ PROBES_OPTIONAL: Final[Mapping[str, str]] = {"latency_s": NUMBER}
 
 
 def check(
-    place: Path,
+    place: Place,
     columns: Mapping[str, str],
     optional: Mapping[str, str] | None = None,
-    only: Collection[Path] | None = None,
+    only: Collection[Place] | None = None,
 ) -> frozenset[str]:
     """See that each file of a folder, or the one file, is whole and has these columns, each of its form; with `only`, each of those.
 
@@ -59,10 +59,11 @@ def check(
         raise ReportError(
             f"{place} holds Parquet, which needs pyarrow; run: pip install 'quorate[reports]'"
         ) from None
-    whole: dict[str, tuple[bool, Path]] = {}
+    whole: dict[str, tuple[bool, Place]] = {}
     for path in files_in(place) if only is None else sorted(set(files_in(place)).intersection(only)):
         try:
-            schema = parquet.read_schema(path)
+            with path.open("rb") as file:
+                schema = parquet.read_schema(file)
         except (ArrowException, OSError) as error:
             raise ReportError(
                 f"{path} cannot be read as Parquet ({error}); it was not written to its end: write it anew or take it away"
@@ -87,7 +88,7 @@ def check(
     return frozenset(name for name, (is_whole, _) in whole.items() if is_whole)
 
 
-def _note(whole: dict[str, tuple[bool, Path]], name: str, path: Path, *, is_whole: bool) -> None:
+def _note(whole: dict[str, tuple[bool, Place]], name: str, path: Place, *, is_whole: bool) -> None:
     before, first = whole.setdefault(name, (is_whole, path))
     if before != is_whole:
         raise ReportError(
@@ -96,7 +97,7 @@ def _note(whole: dict[str, tuple[bool, Path]], name: str, path: Path, *, is_whol
         )
 
 
-def files_in(place: Path) -> Iterator[Path]:
+def files_in(place: Place) -> Iterator[Place]:
     """The files that both engines read: those whose path has no name that begins with a dot or an underscore."""
     if place.is_file():
         yield place

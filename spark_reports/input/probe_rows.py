@@ -9,13 +9,13 @@ from collections import defaultdict
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import floor, isfinite, isnan
-from pathlib import Path
 from typing import Any, Final, Protocol
 
 from ..model import contract
 from ..model.aggregates import Span, microseconds
 from ..model.days import DAY_US
 from ..model.period import ReportPeriod
+from ..model.places import Place
 from ..model.run_document import Run
 from . import parquet_files, probes
 from .rows import Interval, Reject, json_object, lines_of, parquet_tables, shown_time
@@ -72,8 +72,8 @@ def rows_of(
     source: Source,
     columns: Sequence[str] = probes.FIELDS,
     period: ReportPeriod | None = None,
-    only: Collection[Path] | None = None,
-) -> Iterator[tuple[Path, Rows]]:
+    only: Collection[Place] | None = None,
+) -> Iterator[tuple[Place, Rows]]:
     """The rows of each file of a source's probes; with a period, those within it; with `only`, those of such files.
 
     Of Parquet only `columns` are read, and all are as if they held nulls that are not.

@@ -4,21 +4,22 @@ Slow and obvious: the Spark jobs are held equal to it. `reference` counts what c
 """
 
 import csv
-import gzip
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, isfinite
-from pathlib import Path
+from pathlib import PurePath
 from typing import Any, Final
 
 from ..model import contract
 from ..model.aggregates import Span, microseconds
 from ..model.errors import ReportError
 from ..model.period import ReportPeriod
+from ..model.places import Place
 from ..model.run_document import Run
 from . import parquet_files
+from .files import files_of, opened_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,15 +63,14 @@ class Reject:
     line: str
 
 
-def lines_of(path: Path) -> Iterator[str]:
+def lines_of(path: Place) -> Iterator[str]:
     """The lines of a text file (`.gz` too) that are not blank.
 
     Raises:
         ReportError: the file cannot be read to its end.
     """
-    opener: Callable[..., Any] = gzip.open if path.suffix == ".gz" else open
     try:
-        with opener(path, "rt", encoding="utf-8-sig", errors="replace") as lines:
+        with opened_text(path, errors="replace") as lines:
             for line in lines:
                 if line.strip(" \r\n"):
                     yield line.rstrip("\r\n")
@@ -80,14 +80,14 @@ def lines_of(path: Path) -> Iterator[str]:
         ) from error
 
 
-def _rescue(path: Path) -> str:
+def _rescue(path: Place) -> str:
     if path.suffix != ".gz":
         return ""
     return f"; to keep what can be read: gzip -dc {path.name} > {path.stem}, then take {path.name} away"
 
 
 def parquet_rows(
-    folder: Path, columns: Sequence[str], period: ReportPeriod | None = None, time_column: str = "start_s"
+    folder: Place, columns: Sequence[str], period: ReportPeriod | None = None, time_column: str = "start_s"
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """The rows of a folder of Parquet files, as (file name, row); otherwise as `parquet_tables`."""
     for path, table in parquet_tables(folder, columns, period, time_column):
@@ -96,12 +96,12 @@ def parquet_rows(
 
 
 def parquet_tables(
-    folder: Path,
+    folder: Place,
     columns: Sequence[str],
     period: ReportPeriod | None = None,
     time_column: str = "start_s",
-    only: Collection[Path] | None = None,
-) -> Iterator[tuple[Path, Any]]:
+    only: Collection[Place] | None = None,
+) -> Iterator[tuple[Place, Any]]:
     """The files of a folder of Parquet, each as a table of Arrow; folders named `column=value` are columns.
 
     With a period, folders of other days and row groups of other times are not read: a few rows outside it are still given.
@@ -113,21 +113,24 @@ def parquet_tables(
     from pyarrow import ArrowException, dataset  # noqa: PLC0415 - plain runs need no pyarrow
 
     try:
-        found = dataset.dataset(folder, format="parquet", partitioning="hive")
+        files, base = files_of(folder).dataset(folder)
+        found = dataset.dataset(base, filesystem=files, format="parquet", partitioning="hive")
         near = None
         if period is not None:
             first_s, last_s = period.around_s
             near = (dataset.field(time_column) >= first_s) & (dataset.field(time_column) <= last_s)
         own = [name for name in columns if name in found.schema.names]
         for fragment in found.get_fragments():
-            path = Path(fragment.path)
-            if (only is None or path in only) and (period is None or _may_hold(period, path)):
+            path = folder / fragment.path[len(str(base)) + 1 :]
+            if (only is None or path in only) and (
+                period is None or _may_hold(period, path.relative_to(folder))
+            ):
                 yield path, fragment.to_table(schema=found.schema, columns=own, filter=near)
     except (ArrowException, OSError) as error:
         raise ReportError(f"{folder} cannot be read ({error}); write it anew or take it away") from error
 
 
-def _may_hold(period: ReportPeriod, path: Path) -> bool:
+def _may_hold(period: ReportPeriod, path: PurePath) -> bool:
     """Whether a file may hold rows of the period, by the folder of the day that it lies in."""
     days = [part.partition("=")[2] for part in path.parts if part.startswith("day=")]
     return all(map(period.may_hold_day, days))
@@ -186,14 +189,14 @@ class OperationRows:
         self._objects: Final = run.objects_by_key
         self._choices: Final = {choice.name: choice for choice in run.choices}
 
-    def from_lines(self, paths: Iterable[Path]) -> Iterator[tuple[Operation, str, str]]:
+    def from_lines(self, paths: Iterable[Place]) -> Iterator[tuple[Operation, str, str]]:
         """The good rows, each with its source and its text."""
         for path in paths:
             for line in lines_of(path):
                 row = json_object(line, ("start_s", "latency_s"), _TEXTS)
                 yield from self._tested(path.name, line, row)
 
-    def from_parquet(self, folder: Path) -> Iterator[tuple[Operation, str, str]]:
+    def from_parquet(self, folder: Place) -> Iterator[tuple[Operation, str, str]]:
         """The good rows, each with its source and its fields in words."""
         parquet_files.check(folder, parquet_files.OPERATIONS)
         for source, row in parquet_rows(folder, tuple(parquet_files.OPERATIONS), self.period):
@@ -306,7 +309,7 @@ def _preference(entry: tuple[Operation, str, str]) -> tuple[Any, ...]:
 
 
 def intervals_from(
-    path: Path, columns: Sequence[str], run: Run, rejects: list[Reject], period: ReportPeriod | None = None
+    path: Place, columns: Sequence[str], run: Run, rejects: list[Reject], period: ReportPeriod | None = None
 ) -> tuple[list[tuple[Interval, str]], int]:
     """The intervals of `replicas.csv` or `links.csv` that are good by themselves, each with its text, and the rows read.
 
@@ -365,14 +368,14 @@ def _interval_reason(fields: Sequence[str], columns: int, run: Run) -> str | Non
     return next((reason for holds, reason in tests if holds), None)
 
 
-def check_header(path: Path, columns: Sequence[str]) -> None:
+def check_header(path: Place, columns: Sequence[str]) -> None:
     """See that a CSV file begins as it should.
 
     Raises:
         ReportError: its first line is another one, or it cannot be read.
     """
     try:
-        with path.open(encoding="utf-8-sig", errors="replace", newline="") as lines:
+        with path.open("r", encoding="utf-8-sig", errors="replace", newline="") as lines:
             first = next(csv.reader([lines.readline().strip()]), [])
     except OSError as error:
         raise ReportError(f"{path} cannot be read ({error}); write it anew") from error

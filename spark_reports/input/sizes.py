@@ -7,9 +7,9 @@ last member. So what a file holds is estimated from its beginning. Of many files
 import zlib
 from collections.abc import Callable, Iterable, Sequence
 from math import ceil
-from pathlib import Path
 from typing import Final, NamedTuple
 
+from ..model.places import Place
 from .sources import Source
 
 SAMPLE_BYTES: Final = 256 << 10
@@ -46,7 +46,7 @@ def size_of(source: Source) -> Size:
     return Size(sum(each.rows for each in found), sum(each.text_bytes for each in found))
 
 
-def _estimated(paths: Sequence[Path], look: Callable[[Path], Size]) -> Size:
+def _estimated(paths: Sequence[Place], look: Callable[[Place], Size]) -> Size:
     """What files of one kind hold: those looked at, and the others in proportion to their size on disk."""
     looked = paths[:: ceil(len(paths) / FILES_MAX)] if paths else []
     known = [look(path) for path in looked]
@@ -57,24 +57,25 @@ def _estimated(paths: Sequence[Path], look: Callable[[Path], Size]) -> Size:
     )
 
 
-def _disk_bytes(paths: Iterable[Path]) -> int:
+def _disk_bytes(paths: Iterable[Place]) -> int:
     return sum(path.stat().st_size for path in paths if path.is_file())
 
 
-def _packed(path: Path) -> Size:
+def _packed(path: Place) -> Size:
     try:
         from pyarrow import ArrowException, parquet  # noqa: PLC0415 - plain runs need no pyarrow
     except ModuleNotFoundError:
         return Size(0, 0)
     try:
-        footer = parquet.read_metadata(path)
+        with path.open("rb") as file:
+            footer = parquet.read_metadata(file)
     except (ArrowException, OSError):
         return Size(0, 0)
     groups = range(footer.num_row_groups)
     return Size(footer.num_rows, sum(footer.row_group(index).total_byte_size for index in groups))
 
 
-def _text(path: Path) -> Size:
+def _text(path: Place) -> Size:
     try:
         with path.open("rb") as file:
             head = file.read(SAMPLE_BYTES)

@@ -3,17 +3,17 @@
 Owns which files belong to which, and nothing of what stands in their rows.
 """
 
-import gzip
 import json
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from ..model import contract
 from ..model.errors import ReportError
+from ..model.places import Place
+from .files import opened_text
 
 RUN: Final = "run"
 PROBES: Final = "probes"
@@ -33,18 +33,18 @@ class Source:
     """The files of one report; `lines` are JSON lines, plain or compressed, `parquet` folders of Parquet files."""
 
     kind: str
-    place: Path
-    document: Path | None = None
-    replicas: Path | None = None
-    links: Path | None = None
-    operation_lines: tuple[Path, ...] = ()
-    operation_parquet: Path | None = None
-    probe_lines: tuple[Path, ...] = ()
-    probe_parquet: Path | None = None
-    foreign: tuple[Path, ...] = ()
+    place: Place
+    document: Place | None = None
+    replicas: Place | None = None
+    links: Place | None = None
+    operation_lines: tuple[Place, ...] = ()
+    operation_parquet: Place | None = None
+    probe_lines: tuple[Place, ...] = ()
+    probe_parquet: Place | None = None
+    foreign: tuple[Place, ...] = ()
 
     @property
-    def files(self) -> tuple[Path, ...]:
+    def files(self) -> tuple[Place, ...]:
         """Every file and folder that is read, in order of name."""
         single = (self.document, self.replicas, self.links, self.operation_parquet, self.probe_parquet)
         found = [path for path in single if path is not None]
@@ -61,11 +61,11 @@ class Source:
         return bool(self.probe_lines) or self.probe_parquet is not None
 
 
-def _size(path: Path) -> int:
+def _size(path: Place) -> int:
     return path.stat().st_size if path.is_file() else 0
 
 
-def find_source(place: Path) -> Source:
+def find_source(place: Place) -> Source:
     """Find out what `place` holds.
 
     Raises:
@@ -87,7 +87,7 @@ def find_source(place: Path) -> Source:
     return _of_files(place, sorted(path for ending in ENDINGS for path in place.glob(f"*{ending}")))
 
 
-def _run_folder(place: Path) -> Source:
+def _run_folder(place: Place) -> Source:
     operation_lines, operation_parquet = _rows(place, "operations")
     probe_lines, probe_parquet = _rows(place, "probes")
     replicas, links = place / "replicas.csv", place / "links.csv"
@@ -111,19 +111,19 @@ def _run_folder(place: Path) -> Source:
     )
 
 
-def _has_no_row(replicas: Path) -> bool:
+def _has_no_row(replicas: Place) -> bool:
     """Whether the file of up times is missing, or holds its header and nothing else."""
     if not replicas.is_file():
         return True
     try:
-        with replicas.open(encoding="utf-8-sig", errors="replace") as lines:
+        with replicas.open("r", encoding="utf-8-sig", errors="replace") as lines:
             first = list(islice((line.strip() for line in lines if line.strip()), 2))
     except OSError:
         return False
     return first == [",".join(contract.REPLICA_COLUMNS)]
 
 
-def _rows(place: Path, name: str) -> tuple[tuple[Path, ...], Path | None]:
+def _rows(place: Place, name: str) -> tuple[tuple[Place, ...], Place | None]:
     """Files of JSON lines and the folder of Parquet files, where it holds any."""
     found = {*place.glob(f"{name}*.jsonl"), *place.glob(f"{name}*.jsonl.gz")}
     lines = tuple(sorted(path for path in found if path.is_file()))
@@ -131,7 +131,7 @@ def _rows(place: Path, name: str) -> tuple[tuple[Path, ...], Path | None]:
     return lines, folder if next(folder.rglob("*.parquet"), None) is not None else None
 
 
-def _of_files(place: Path, paths: Sequence[Path]) -> Source:
+def _of_files(place: Place, paths: Sequence[Place]) -> Source:
     if not paths:
         raise ReportError(f"{place} holds nothing to report on; {HINT}")
     traces = [path for path in paths if path.suffix.lower() == ".csv"]
@@ -149,27 +149,23 @@ def _of_files(place: Path, paths: Sequence[Path]) -> Source:
     return Source(PROMETHEUS, place, foreign=tuple(paths))
 
 
-def _start_of(path: Path) -> str | None:
+def _start_of(path: Place) -> str | None:
     """The first characters of a text but for blanks; None if it is no text."""
     try:
-        with _opener(path)(path, "rt", encoding="utf-8-sig") as text:
-            return str(text.read(1000)).lstrip()
+        with opened_text(path) as text:
+            return text.read(1000).lstrip()
     except (OSError, EOFError, UnicodeDecodeError, zlib.error):
         return None
 
 
-def _opener(path: Path) -> Callable[..., Any]:
-    return gzip.open if path.suffix == ".gz" else open
-
-
-def read_json(path: Path) -> object:
+def read_json(path: Place) -> object:
     """Read a whole JSON file.
 
     Raises:
         ReportError: it cannot be read, or is no JSON.
     """
     try:
-        with _opener(path)(path, "rt", encoding="utf-8-sig") as text:
+        with opened_text(path) as text:
             return json.load(text)
     except (
         OSError,

@@ -8,7 +8,6 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Final, TypeGuard
 
 from ...adts.specification import EventClass, operation_of
@@ -18,6 +17,7 @@ from ...quorums.systems.systems import NOBODY, BadQuorums, System, replicas_of
 from .aggregates import Span, microseconds
 from .contract import REPLICAS_MAX, TIME_S_MAX
 from .errors import ReportError
+from .places import Place
 from .quorum_choices import RUN, Choice, ClassQuorum, of_votes
 
 FORMAT: Final = 2
@@ -72,7 +72,7 @@ def object_key(object_name: str) -> str:
     return "/".join(object_name.split("/")[:2])
 
 
-def read_run(path: Path) -> Run:
+def read_run(path: Place) -> Run:
     """Read and check `run.json`.
 
     Raises:
@@ -90,7 +90,7 @@ def read_run(path: Path) -> Run:
 class _Reader:
     """Takes a document apart; each method answers for one key."""
 
-    def __init__(self, path: Path, document: Mapping[str, Any]) -> None:
+    def __init__(self, path: Place, document: Mapping[str, Any]) -> None:
         self.path = path
         self.document = document
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from ..input import foreign, probe_rows, rows, sources
 from ..input.foreign import Foreign
@@ -13,6 +12,7 @@ from ..model.aggregates import Span
 from ..model.errors import ReportError
 from ..model.period import EVERYTHING, Asked, ReportPeriod, nothing_within, run_within
 from ..model.phrases import listed, moment
+from ..model.places import Place
 from ..model.run_document import Run, read_run
 from . import overlaps
 from .trace import Input
@@ -75,7 +75,7 @@ def with_up_times(source: Source, part: Part) -> Input:
     )
 
 
-def _up_times(path: Path, columns: Sequence[str], part: Part) -> list[Interval]:
+def _up_times(path: Place, columns: Sequence[str], part: Part) -> list[Interval]:
     """The disjoint intervals of a file; notes the number of rows read, and what is kept aside."""
     kind = contract.LINKS if columns == contract.LINK_COLUMNS else contract.INTERVALS
     found, part.read[kind] = rows.intervals_from(path, columns, part.run, part.rejects, part.period)

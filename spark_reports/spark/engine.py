@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import attrgetter
-from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
 
 import pyarrow.parquet
@@ -31,6 +30,7 @@ from ..model import contract
 from ..model.days import days_of
 from ..model.errors import ReportError
 from ..model.period import EVERYTHING, Asked, ReportPeriod, nothing_within
+from ..model.places import Place, uri_of
 from ..model.questions import Questions
 from ..model.run_document import Run
 from ..reference import loading
@@ -94,13 +94,13 @@ class Stored:
 class _Folder:
     """Where the tables are kept."""
 
-    def __init__(self, spark: SparkSession, folder: Path) -> None:
+    def __init__(self, spark: SparkSession, folder: Place) -> None:
         self.spark = spark
         self.folder = folder
 
     def store(self, name: str, frame: DataFrame) -> DataFrame:
         """Write a table, over a former one, and read it back."""
-        frame.write.mode("overwrite").parquet(f"file://{self.folder.absolute() / name}")
+        frame.write.mode("overwrite").parquet(uri_of(self.folder / name))
         return self.spark.read.schema(frame.schema).parquet(jobs.literal_path(self.folder / name))
 
     def keep(self, name: str, rows: Iterable[object], columns: StructType) -> DataFrame:
@@ -109,7 +109,8 @@ class _Folder:
         place = self.folder / name
         try:
             place.mkdir(parents=True, exist_ok=True)
-            pyarrow.parquet.write_table(table, place / "part-0.parquet")
+            with (place / "part-0.parquet").open("wb") as file:
+                pyarrow.parquet.write_table(table, file)
         except OSError as error:
             raise ReportError(f"{place} cannot be written ({error}); give another folder") from error
         return self.spark.createDataFrame(table, columns)
@@ -119,7 +120,7 @@ def store(
     spark: SparkSession,
     source: Source,
     run: Run | None,
-    folder: Path,
+    folder: Place,
     *,
     votes: Mapping[str, int],
     step_us: int | None,
@@ -149,7 +150,7 @@ def store(
         return reader.stored(run, period, step_us)
 
 
-def take(spark: SparkSession, source: Source, found: Input, folder: Path) -> Stored:
+def take(spark: SparkSession, source: Source, found: Input, folder: Place) -> Stored:
     """Store what was read elsewhere: other people's replicas, without operations.
 
     Raises:
@@ -164,7 +165,7 @@ def take(spark: SparkSession, source: Source, found: Input, folder: Path) -> Sto
 class _Reader:
     """Parses the files of one source, gathering what is kept aside."""
 
-    def __init__(self, spark: SparkSession, source: Source, folder: Path) -> None:
+    def __init__(self, spark: SparkSession, source: Source, folder: Place) -> None:
         self.spark = spark
         self.source = source
         self.folder = _Folder(spark, folder)

@@ -6,7 +6,6 @@ aggregated by Spark's built-in expressions; no Python runs per row, and only gro
 """
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Final
 
 from pyspark.sql import Column, DataFrame, SparkSession, Window
@@ -17,6 +16,7 @@ from ..input import parquet_files
 from ..model import contract
 from ..model.aggregates import EXAMPLE_CHARS, QUANTILE_ACCURACY, QUANTILES
 from ..model.period import ReportPeriod
+from ..model.places import Place, uri_of
 from ..model.quorum_choices import Choice
 from ..model.run_document import Run
 from .expressions import (
@@ -56,17 +56,17 @@ GOOD: Final = T.StructType([*OPERATION, *schema(start_us=LONG, latency_us=LONG, 
 """A good operation."""
 
 
-def read_lines(spark: SparkSession, paths: Sequence[Path]) -> DataFrame:
+def read_lines(spark: SparkSession, paths: Sequence[Place]) -> DataFrame:
     """Read text files (`.gz` too) as columns `source` (name of the file) and `line`; blank lines are no rows."""
     lines = spark.read.text([literal_path(path) for path in paths])
     named = lines.select(F.col("_metadata.file_name").alias("source"), F.col("value").alias("line"))
     return named.where(F.trim("line") != "")
 
 
-def literal_path(path: Path) -> str:
+def literal_path(path: Place) -> str:
     """Write a path so that Spark does not take its characters for a pattern."""
     special = str.maketrans({character: f"\\{character}" for character in "\\*?[]{}"})
-    return "file://" + str(path.absolute()).translate(special)
+    return uri_of(path).translate(special)
 
 
 def choice_table(spark: SparkSession, choices: Sequence[Choice]) -> DataFrame:
@@ -85,7 +85,7 @@ def object_table(spark: SparkSession, run: Run) -> DataFrame:
 
 
 def read_packed_operations(
-    spark: SparkSession, folder: Path, period: ReportPeriod | None = None
+    spark: SparkSession, folder: Place, period: ReportPeriod | None = None
 ) -> DataFrame:
     """Read a folder of Parquet files as `READ`; with a period, those rows that may lie within it.
 

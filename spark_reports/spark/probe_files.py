@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from functools import reduce
-from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark reader expects
@@ -10,12 +9,15 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every Spark read
 from ..input import parquet_files
 from ..model.aggregates import Span, microseconds
 from ..model.period import ReportPeriod
+from ..model.places import Place
 from .expressions import file_name, json_rows, near, plausible, within
 from .jobs import literal_path, read_lines
 from .probe_jobs import FIELDS
 
 
-def read_samples(spark: SparkSession, paths: Sequence[Path], period: ReportPeriod | None = None) -> DataFrame:
+def read_samples(
+    spark: SparkSession, paths: Sequence[Place], period: ReportPeriod | None = None
+) -> DataFrame:
     """Read samples (`probe_jobs.FIELDS`) from `.jsonl` files, also with `.gz`, and from files and folders of Parquet.
 
     With a period, those that were sent within it.
@@ -30,7 +32,7 @@ def read_samples(spark: SparkSession, paths: Sequence[Path], period: ReportPerio
     return within(every, period, "time_s")
 
 
-def _read_parquet(spark: SparkSession, paths: Sequence[Path], period: ReportPeriod | None) -> DataFrame:
+def _read_parquet(spark: SparkSession, paths: Sequence[Place], period: ReportPeriod | None) -> DataFrame:
     for path in paths:
         parquet_files.check(path, parquet_files.PROBES, parquet_files.PROBES_OPTIONAL)
     rows = near(spark.read.parquet(*map(literal_path, paths)), period, "time_s")

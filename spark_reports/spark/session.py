@@ -77,6 +77,9 @@ SMALL_SETTINGS: Final[Mapping[str, str]] = dict.fromkeys(
     "-XX:TieredStopAtLevel=1 -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote",
 )
 NOTHING: Final = Size(0, 0)
+UNSEEN: Final = Size(SMALL_ROWS, sys.maxsize)
+"""Of what cannot be looked at before Spark runs: so it is made for much."""
+
 NO_CONF: Final[Mapping[str, str]] = MappingProxyType({})
 
 # The gateway's logger has a level of its own, or Spark's shell start-up resets the root and says so in two lines.
@@ -144,15 +147,13 @@ def local_session(
                 f"a Spark session runs already, too late for --conf {next(iter(conf))}: give settings where it is started, as "
                 "with spark-submit --conf"
             )
-        with _parted(running, size):
-            yield running
+        yield running
         return
     with tempfile.TemporaryDirectory(prefix="quorate-spark-") as scratch:
         session = _start(master, chosen, Path(scratch))
         try:
             _await_executor(session, master)
-            with _parted(session, size):
-                yield session
+            yield session
         finally:
             session.stop()
 
@@ -219,7 +220,7 @@ def parts_of(rows: int, cores: int) -> int:
 
 
 @contextmanager
-def _parted(session: "SparkSession", size: Size) -> Iterator[None]:
+def parted(session: "SparkSession", size: Size) -> Iterator[None]:
     """Shuffle in as many parts as the input and the cluster ask for, unless the session was told how many."""
     if SHUFFLE_PARTITIONS in session.conf.getAll:
         yield

@@ -1,18 +1,19 @@
 """The files of one cluster in a store of days: the lock, the manifest, and the edges of each day as Parquet.
 
-A file is written beside its place and renamed into it. The manifest names the files of the days, whose names are of their
-content, and is renamed last: a process that ends at any moment leaves the former state or the new one.
+Each file is put into its place whole. The manifest names the files of the days, whose names are of their content, and is put
+last: a process that ends at any moment leaves the former state or the new one.
 """
 
-import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from pathlib import Path
+from contextlib import ExitStack, contextmanager
+from io import BytesIO
 from typing import Any, Final
 
+from ..input.files import beside, files_of
 from ..input.probes import Edge
 from ..model.errors import ReportError
+from ..model.places import Place
 from . import manifest as manifests
 from .manifest import Manifest
 
@@ -20,7 +21,6 @@ MANIFEST: Final = "_manifest.json"
 LOCK: Final = "_lock"
 """Readers of Parquet pass over names that begin so."""
 
-NEW: Final = ".new"
 NAME_PATTERN: Final = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
 
 
@@ -31,17 +31,19 @@ class ClusterFolder:
         ReportError: the name of the cluster cannot be that of a partition.
     """
 
-    def __init__(self, store: Path, cluster: str) -> None:
+    def __init__(self, store: Place, cluster: str) -> None:
         if not re.fullmatch(NAME_PATTERN, cluster):
             raise ReportError(
                 f"--cluster {cluster!r} cannot name a partition: give letters, digits, dots, hyphens and underscores, at most 64"
             )
         self.cluster = cluster
         self.place = store / f"cluster={cluster}"
+        self._files: Final = files_of(store)
+        self._known: bytes | None = None
 
     @contextmanager
     def written(self) -> Iterator[None]:
-        """Have it for oneself. The kernel drops this lock with the process, however that ends, so it is never stale.
+        """Have it for oneself; on a file system of Hadoop nobody is kept out, and `commit` sees who was there meanwhile.
 
         Raises:
             ReportError: somebody else is at work in it, or it cannot be written.
@@ -51,7 +53,17 @@ class ClusterFolder:
         except OSError as error:
             raise self._unwritable(error) from error
         with self._locked(is_shared=False):
+            self._finish()
             yield
+
+    def _finish(self) -> None:
+        """Finish what a run had begun that ended between taking the former manifest away and renaming the new one."""
+        path = self.place / MANIFEST
+        try:
+            if not path.exists() and self._text() is not None:
+                beside(path).rename(path)
+        except OSError as error:
+            raise self._unwritable(error) from error
 
     @contextmanager
     def read(self) -> Iterator[None]:
@@ -60,7 +72,7 @@ class ClusterFolder:
         Raises:
             ReportError: somebody writes it, or there is none.
         """
-        if not (self.place / MANIFEST).is_file():
+        if self._text() is None:
             kept = sorted(each.name.partition("=")[2] for each in self.place.parent.glob("cluster=*"))
             there = f"it has {', '.join(kept)}" if kept else "it has none yet"
             raise ReportError(
@@ -71,23 +83,19 @@ class ClusterFolder:
 
     @contextmanager
     def _locked(self, *, is_shared: bool) -> Iterator[None]:
-        import fcntl  # noqa: PLC0415 - reports without a store work where it is missing
-
-        path = self.place / LOCK
-        try:
-            lock = os.open(path, os.O_RDONLY if is_shared else os.O_CREAT | os.O_RDWR, 0o644)
-        except OSError as error:
-            raise self._unwritable(error) from error
-        try:
+        with ExitStack() as lock:
             try:
-                fcntl.flock(lock, (fcntl.LOCK_SH if is_shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+                lock.enter_context(self._files.locked(self.place / LOCK, is_shared=is_shared))
+            except BlockingIOError as error:
+                raise self._others(str(error)) from error
             except OSError as error:
-                raise ReportError(
-                    f"another report is at work in {self.place} ({error}): run this one again when that has ended"
-                ) from error
+                raise self._unwritable(error) from error
             yield
-        finally:
-            os.close(lock)
+
+    def _others(self, error: str) -> ReportError:
+        return ReportError(
+            f"another report is at work in {self.place} ({error}): run this one again when that has ended"
+        )
 
     def manifest(self) -> Manifest | None:
         """What is kept; None where nothing is yet.
@@ -95,39 +103,53 @@ class ClusterFolder:
         Raises:
             ReportError: it cannot be read, or is of a newer schema.
         """
+        self._known = self._text()
+        return None if self._known is None else manifests.decode(self._known, str(self.place / MANIFEST))
+
+    def _text(self) -> bytes | None:
         path = self.place / MANIFEST
         try:
-            text = path.read_bytes()
+            return path.read_bytes()
         except FileNotFoundError:
-            return None
+            return self._unfinished(beside(path))
         except OSError as error:
             raise ReportError(f"{path} cannot be read ({error}); bring it back from a copy") from error
-        return manifests.decode(text, str(path))
+
+    def _unfinished(self, path: Place) -> bytes | None:
+        """A manifest that was to be renamed; None where there is none, or it was never written to its end."""
+        try:
+            text = path.read_bytes()
+            manifests.decode(text, str(path))
+        except (OSError, ReportError):
+            return None
+        return text
 
     def commit(self, manifest: Manifest) -> None:
         """Make it what is kept.
 
         Raises:
-            ReportError: the folder cannot be written.
+            ReportError: the folder cannot be written, or somebody wrote it since `manifest` read it.
         """
+        if self._text() != self._known:
+            raise self._others(f"{MANIFEST} changed meanwhile")
         try:
-            self._replace(self.place / MANIFEST, manifests.encode(manifest))
+            self._files.put(self.place / MANIFEST, manifests.encode(manifest))
         except OSError as error:
             raise self._unwritable(error) from error
 
     def sweep(self, manifest: Manifest) -> None:
         """Take away the files of days that it does not name: those of days that were repeated, and what a run left that was cut off."""
-        named = {self.place / day.edges for day in manifest.days.values()}
-        for path in self.place.glob("day=*/*edges-*"):
-            if path not in named:
-                path.unlink(missing_ok=True)
+        named = {day.edges for day in manifest.days.values()}
+        for name in self.edge_files() - named:
+            (self.place / name).unlink(missing_ok=True)
         for folder in self.place.glob("day=*"):
-            if not any(folder.iterdir()):
+            if folder.name.partition("=")[2] not in manifest.days and not any(folder.iterdir()):
                 folder.rmdir()
 
-    def has(self, name: str) -> bool:
-        """Whether the edges of a day are there."""
-        return (self.place / name).is_file()
+    def edge_files(self) -> frozenset[str]:
+        """All files of edges, those of runs that were cut off among them, by the names that manifests have."""
+        found = self.place.glob("day=*/*edges-*")
+        return frozenset(f"{path.parent.name}/{path.name}" for path in found)
 
     def write_edges(self, day: str, digest: str, edges: Mapping[str, Sequence[Edge]]) -> str:
         """Write the edges of a day, by replica; give the name of the file.
@@ -149,12 +171,12 @@ class ClusterFolder:
                 "before_up": pa.array([None if each is None else each & 1 for each in befores], "int8"),
             }
         )
-        sink = pa.BufferOutputStream()
-        parquet.write_table(table, sink)
+        content = BytesIO()
+        parquet.write_table(table, content)
         name = f"day={day}/edges-{digest[:16]}.parquet"
         try:
             (self.place / name).parent.mkdir(exist_ok=True)
-            self._replace(self.place / name, sink.getvalue().to_pybytes())
+            self._files.put(self.place / name, content.getvalue())
         except OSError as error:
             raise self._unwritable(error) from error
         return name
@@ -168,27 +190,14 @@ class ClusterFolder:
         from pyarrow import ArrowException, parquet  # noqa: PLC0415
 
         try:
-            columns = parquet.ParquetFile(self.place / name).read().to_pydict()
+            with (self.place / name).open("rb") as file:
+                columns = parquet.ParquetFile(file).read().to_pydict()
         except (ArrowException, OSError) as error:
             raise ReportError(
                 f"{self.place / name} cannot be read ({error}); take it away and run with --input, which makes the day anew"
             ) from error
         for replica, time_us, up, before_us, before_up in zip(*columns.values(), strict=True):
             yield replica, Edge(time_us << 1 | up, None if before_us is None else before_us << 1 | before_up)
-
-    def _replace(self, path: Path, content: bytes) -> None:
-        """Put a file into its place, whole or not at all, also where the machine loses its power."""
-        beside = path.with_name(f"_{path.name}{NEW}")
-        with beside.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(path)
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
 
     def _unwritable(self, error: Any) -> ReportError:
         return ReportError(f"{self.place} cannot be used ({error}); give another --store")

@@ -5,8 +5,7 @@ In plain Python, a file at a time: a day of Parquet is worked through before Spa
 
 from collections.abc import Collection, Container, Iterator, Mapping
 from hashlib import file_digest
-from pathlib import Path
-from typing import Final
+from typing import Any, Final, cast
 
 from msgspec.structs import replace
 
@@ -18,6 +17,7 @@ from ..input.sources import Source
 from ..model.aggregates import EXAMPLE_CHARS, Rejected, together
 from ..model.days import date_of
 from ..model.errors import ReportError
+from ..model.places import Place
 from .changes import Changes, Lessened, WantedDay, file_gone, files_of, wanted_days
 from .folder import ClusterFolder
 from .manifest import Facts, InputFile, KeptDay, Manifest, all_facts
@@ -92,7 +92,8 @@ class _Update:
         before = self.before.days
         present = self._present()
         wanted = wanted_days(self.before, present)
-        todo = {day: each for day, each in wanted.items() if not self._is_kept(day, each)}
+        there = self.folder.edge_files()
+        todo = {day: each for day, each in wanted.items() if not self._is_kept(day, each, there)}
         made, lessened = dict[str, KeptDay](), list[Lessened]()
         for day, part in self._parts(todo):
             edges = part.edges(Spacing(self.before.step_us))
@@ -130,9 +131,9 @@ class _Update:
             self.folder.commit(after)
         self.folder.sweep(after)
 
-    def _is_kept(self, day: str, wanted: WantedDay) -> bool:
+    def _is_kept(self, day: str, wanted: WantedDay, there: Container[str]) -> bool:
         kept = self.before.days.get(day)
-        return kept is not None and kept.digest == wanted.digest and self.folder.has(kept.edges)
+        return kept is not None and kept.digest == wanted.digest and kept.edges in there
 
     def _present(self) -> dict[str, InputFile]:
         """The files of the input; only those are read whose size or time of change is not as it was."""
@@ -182,8 +183,8 @@ class _Update:
                         yield day, parts.pop(day)
 
     def _rows(
-        self, paths: Collection[Path], columns: tuple[str, ...] = FIELDS
-    ) -> Iterator[tuple[Path, probe_rows.Rows]]:
+        self, paths: Collection[Place], columns: tuple[str, ...] = FIELDS
+    ) -> Iterator[tuple[Place, probe_rows.Rows]]:
         return probe_rows.rows_of(self.source, columns, only=paths)
 
     def _replicas(self) -> Container[str]:
@@ -201,7 +202,7 @@ def _facts(part: Part) -> Facts:
     return Facts(part.read, tuple(sorted(part.replicas)), rejected)
 
 
-def _state(path: Path) -> tuple[int, int]:
+def _state(path: Place) -> tuple[int, int]:
     """Size and time of change."""
     try:
         found = path.stat()
@@ -212,10 +213,10 @@ def _state(path: Path) -> tuple[int, int]:
     return found.st_size, found.st_mtime_ns
 
 
-def _digest(path: Path) -> str:
+def _digest(path: Place) -> str:
     try:
         with path.open("rb") as file:
-            return file_digest(file, "sha256").hexdigest()
+            return file_digest(cast(Any, file), "sha256").hexdigest()
     except OSError as error:
         raise ReportError(
             f"{path} cannot be read ({error}); bring it back, or take it away for good"

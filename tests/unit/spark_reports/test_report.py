@@ -9,6 +9,7 @@ import pytest
 from quorate.spark_reports import report
 from quorate.spark_reports.figures import figure_tables
 from quorate.spark_reports.model.errors import JavaMissing, ReportError, SparkMissing
+from quorate.spark_reports.model.places import Place
 from quorate.spark_reports.report import Options, make_report
 from quorate.spark_reports.spark import session
 from tests.unit.spark_reports import measured_run
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 PYTHON = Options(engine="python")
 
 
-def figures_in(path: Path) -> dict[str, Any]:
+def figures_in(path: Place) -> dict[str, Any]:
     return dict(json.loads(path.read_text(encoding="utf-8")))
 
 
@@ -58,7 +59,7 @@ def test_a_report_leaves_no_table_of_an_older_one(tmp_path: Path) -> None:
     assert older.parquet is not None
     for name in ("operations", "intervals", "up_sets"):  # what Spark leaves
         (older.parquet / name).mkdir()
-        (older.parquet / name / "part-00000-x.snappy.parquet").write_bytes(b"older")
+        (out / "parquet" / name / "part-00000-x.snappy.parquet").write_bytes(b"older")
     (out / "tables" / "claim.parquet.of-older").touch()
     with pytest.raises(ReportError, match=r"tables holds claim.parquet.of-older, which no report wrote"):
         make_report(bigger, out, PYTHON)

@@ -144,6 +144,10 @@ def test_a_measured_run_is_told_choice_by_choice(tmp_path: Path) -> None:
         (("--input", "up.json", "--type", "heap"), "there is no data type 'heap'"),
         (("--input", "up.json", "--type", "heap.py:Heap"), "'heap.py' is not a file"),
         (("--input", "up.json", "--type", "queue", "--engine", "x"), "--engine x: use auto, spark, python"),
+        (
+            ("--input", "s3a://bucket/probes", "--type", "queue", "--engine", "python"),
+            "s3a://bucket/probes is of a file system of Spark, which plain Python does not have: leave --engine python out",
+        ),
         (("--input", "up.json", "--type", "queue", "--conf", "spark.x"), "--conf spark.x: write KEY=VALUE"),
         (
             ("--input", "up.json", "--type", "queue", "--engine", "auto", "--conf", "executor.memory=8g"),

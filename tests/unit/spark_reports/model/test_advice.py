@@ -44,7 +44,8 @@ GRID = (
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("report")
     run = measured_run.write_run(folder / "run", operations=600)
-    return make_report(run, folder / "out", Options(engine="python")).json
+    make_report(run, folder / "out", Options(engine="python"))
+    return folder / "out" / "figures.json"
 
 
 def test_any_choice_is_as_available_as_the_report_has_it(made: Path) -> None:

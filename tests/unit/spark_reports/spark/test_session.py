@@ -12,7 +12,7 @@ import pytest
 from quorate.spark_reports.input.sizes import Size
 from quorate.spark_reports.model.errors import JavaMissing, ReportError
 from quorate.spark_reports.spark import session
-from quorate.spark_reports.spark.session import java_home, java_version, local_session
+from quorate.spark_reports.spark.session import java_home, java_version, local_session, parted
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -150,6 +150,7 @@ def test_memory_and_compiler_go_by_what_the_input_holds(monkeypatch: pytest.Monk
     assert session.memory_mib(Size(2_000_000, 100 << 20), 2) == 1024 + 800, "no more than the input asks for"
     assert session.memory_mib(BIG, 64) == 1024 + 6400
     assert session.memory_mib(Size(BIG.rows, 1 << 40), 64) == 10 * 1024, "half of the machine"
+    assert session.settings("local[2]", size=session.UNSEEN) == big, "what cannot be seen may be big"
 
 
 def test_parts_go_by_rows_and_by_the_cores_of_the_cluster() -> None:
@@ -188,11 +189,11 @@ def test_a_running_session_is_parted_for_the_input_unless_told_and_takes_no_sett
 ) -> None:
     name = session.SHUFFLE_PARTITIONS
     told = str(spark.conf.get(name))
-    with local_session(size=BIG) as same:
+    with local_session() as same, parted(same, BIG):
         assert same.conf.get(name) == told
     spark.conf.unset(name)
     try:
-        with local_session(size=BIG) as same:
+        with local_session() as same, parted(same, BIG):
             assert same.conf.get(name) == "80"
         assert name not in spark.conf.getAll
     finally:

@@ -28,16 +28,46 @@ def test_edges_are_read_as_they_were_written_and_by_anybody_as_a_partitioned_tab
 
 
 def test_what_the_manifest_does_not_name_is_taken_away_if_it_is_of_a_report(tmp_path: Path) -> None:
-    folder = ClusterFolder(tmp_path, "shop")
+    folder, place = ClusterFolder(tmp_path, "shop"), tmp_path / "cluster=shop"
     with folder.written():
         for day in ("2026-11-01", "2026-11-02"):
-            (folder.place / folder.write_edges(day, "0" * 64, EDGES)).with_name(
-                "_edges-1.parquet.new"
-            ).touch()
-        notes = folder.place / "day=2026-11-01" / "notes.txt"
+            folder.write_edges(day, "0" * 64, EDGES)
+            (place / f"day={day}" / "_edges-1.parquet.new").touch()
+        notes = place / "day=2026-11-01" / "notes.txt"
         notes.touch()
         folder.sweep(Manifest("shop", 1))
-    assert [path for path in folder.place.rglob("*") if path.is_file()] == [folder.place / "_lock", notes]
+    assert [path for path in place.rglob("*") if path.is_file()] == [place / "_lock", notes]
+
+
+def test_a_manifest_that_was_not_renamed_is_finished_if_it_is_whole(tmp_path: Path) -> None:
+    """As where a file system takes the former file away before it renames the new one, and a run ends between."""
+    folder, place = ClusterFolder(tmp_path, "shop"), tmp_path / "cluster=shop"
+    with folder.written():
+        folder.commit(Manifest("shop", 7))
+    new = (place / "_manifest.json").rename(place / "__manifest.json.new")
+    with folder.read():
+        assert folder.manifest() == Manifest("shop", 7)
+    with folder.written():
+        assert not new.exists()
+        assert folder.manifest() == Manifest("shop", 7)
+    torn = (place / "_manifest.json").read_bytes()[:-3]
+    new.write_bytes(torn)
+    (place / "_manifest.json").unlink()
+    with folder.written():
+        assert folder.manifest() is None, "the first run ended before it had written all of it"
+
+
+def test_what_somebody_else_wrote_meanwhile_is_not_overwritten(tmp_path: Path) -> None:
+    """As two runs can on a file system without locks."""
+    folder, other = ClusterFolder(tmp_path, "shop"), ClusterFolder(tmp_path, "shop")
+    with folder.written():
+        assert (folder.manifest(), other.manifest()) == (None, None)
+        other.commit(Manifest("shop", 7))
+        with pytest.raises(
+            ReportError, match=r"another report is at work in .*changed meanwhile\): run this one again"
+        ):
+            folder.commit(Manifest("shop", 8))
+        assert other.manifest() == Manifest("shop", 7)
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b", "_a", "a b", "x" * 65])
