@@ -103,6 +103,11 @@ class Report:
     figures: Figures
     notes: tuple[str, ...]
 
+    @property
+    def advice(self) -> str:
+        """How commands that are run here name `figures.json`: where it lies by URI, a copy of it."""
+        return self.json.name if is_uri(str(self.json)) else str(self.json)
+
 
 def make_report(input_path: Where | None, output_dir: Where, options: Options | None = None) -> Report:
     """Make the report of what lies at `input_path`; with a store of what that keeps then, also without any input.
@@ -374,7 +379,7 @@ class _Maker:
                 "No Parquet tables: they need pyarrow; run: pip install 'quorate[reports]'. figures.json has them all."
             )
         try:
-            html = page.render(figures, made_by, parquet=report.parquet is not None, place=str(report.json))
+            html = page.render(figures, made_by, parquet=report.parquet is not None, place=report.advice)
             put = files_of(self.output_dir).put
             put(report.html, html.encode())
             put(report.json, figures_json(figures, made_by).encode())

@@ -336,7 +336,10 @@ def _commands(made: Any) -> tuple[list[str], list[str]]:
     """The commands that apply the advice, and what to know of them."""
     from ...spark_reports.text import advice  # noqa: PLC0415 - an extra
 
-    return advice.commands(made.figures, str(made.json)), advice.hints(made.figures)
+    hints = advice.hints(made.figures)
+    if made.advice != str(made.json):
+        hints = [f"Copy {made.json} here first: the commands read {made.advice}.", *hints]
+    return advice.commands(made.figures, made.advice), hints
 
 
 def _tell_commands(story: Console, commands: list[str], hints: list[str]) -> None:

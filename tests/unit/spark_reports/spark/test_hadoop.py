@@ -5,6 +5,7 @@
 
 import io
 import json
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +21,7 @@ from quorate.spark_reports.report import Options, make_report
 from quorate.spark_reports.store.folder import ClusterFolder
 from quorate.spark_reports.store.kept import read_kept
 from quorate.spark_reports.store.updating import update
+from tests.docs.pages import ROOT
 from tests.unit.spark_reports import measured_run
 from tests.unit.spark_reports.store.probe_days import STEP_S, bad_rows, samples, write_lines, write_parquet
 from tests.unit.spark_reports.webhdfs import WRITES, WebHdfs, install
@@ -69,7 +71,9 @@ def test_a_run_by_uri_gives_the_report_of_the_folder_by_uri(server: WebHdfs, tmp
     made = make_report(f"{server.uri}/run", f"{server.uri}/out")
     plain = make_report(run, tmp_path, Options(engine="python"))
     assert figures(made.json) == figures(plain.json)
-    assert made.html.read_text(encoding="utf-8").startswith("<!doctype html>")
+    page = made.html.read_text(encoding="utf-8")
+    assert page.startswith("<!doctype html>")
+    assert "--advice figures.json" in page, "a copy: commands read no URI"
     assert str(made.html) == f"{server.uri}/out/report.html"
     out = server.root / "out"
     assert {path.name for path in out.iterdir()} == {"report.html", "figures.json", "tables", "parquet"}
@@ -214,8 +218,11 @@ def test_a_scheme_without_its_package_is_an_error_that_says_how_to_get_it(
     sentence = (
         rf"^{uri} cannot be used .*--conf spark.jars.packages=org.apache.hadoop:hadoop-aws:[0-9.]+, and"
     )
-    with pytest.raises(ReportError, match=sentence):
+    with pytest.raises(ReportError, match=sentence) as caught:
         make_report(uri, tmp_path)
+    package = re.search(r"--conf (spark.jars.packages=\S+),", str(caught.value))
+    assert package is not None
+    assert f"--conf {package[1]} " in (ROOT / "docs/how-to/daily-reports.md").read_text(encoding="utf-8")
 
 
 def test_a_file_system_that_refuses_is_an_error_that_names_it(refusing: WebHdfs, tmp_path: Path) -> None:
