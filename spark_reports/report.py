@@ -378,6 +378,8 @@ class _Maker:
             self.notes.append(
                 "No Parquet tables: they need pyarrow; run: pip install 'quorate[reports]'. figures.json has them all."
             )
+        if report.advice != str(report.json):
+            self.notes.append(f"The commands of the report read a copy of {report.json}, where they are run.")
         try:
             html = page.render(figures, made_by, parquet=report.parquet is not None, place=report.advice)
             put = files_of(self.output_dir).put

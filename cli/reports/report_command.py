@@ -336,10 +336,7 @@ def _commands(made: Any) -> tuple[list[str], list[str]]:
     """The commands that apply the advice, and what to know of them."""
     from ...spark_reports.text import advice  # noqa: PLC0415 - an extra
 
-    hints = advice.hints(made.figures)
-    if made.advice != str(made.json):
-        hints = [f"Copy {made.json} here first: the commands read {made.advice}.", *hints]
-    return advice.commands(made.figures, made.advice), hints
+    return advice.commands(made.figures, made.advice), advice.hints(made.figures)
 
 
 def _tell_commands(story: Console, commands: list[str], hints: list[str]) -> None:

@@ -223,6 +223,24 @@ def test_without_java_what_fits_is_made_in_python_with_a_sentence(
         make_report(folder, tmp_path / "out", Options())
 
 
+def test_uris_need_spark_which_gets_much_memory_for_what_it_is_to_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes = []
+
+    def started(master: str, **given: Any) -> Any:
+        sizes.append(given["size"])
+        return session.local_session(master, **given)
+
+    monkeypatch.setattr(report, "local_session", started)
+    monkeypatch.setattr(session, "_candidates", lambda: iter(()))
+    monkeypatch.setattr("pyspark.sql.SparkSession.getActiveSession", lambda: None)
+    for options in (Options(), Options(store="s3a://bucket/days", cluster="shop")):
+        with pytest.raises(JavaMissing):
+            make_report("s3a://bucket/probes", tmp_path, options)
+    assert sizes == [session.UNSEEN, session.NOTHING]
+
+
 def test_the_page_says_which_engine_computed_it(tmp_path: Path) -> None:
     folder = measured_run.write_run(tmp_path / "run", operations=20)
     made = make_report(folder, tmp_path / "out", PYTHON)

@@ -73,7 +73,8 @@ def test_a_run_by_uri_gives_the_report_of_the_folder_by_uri(server: WebHdfs, tmp
     assert figures(made.json) == figures(plain.json)
     page = made.html.read_text(encoding="utf-8")
     assert page.startswith("<!doctype html>")
-    assert "--advice figures.json" in page, "a copy: commands read no URI"
+    assert "--advice figures.json" in page, "commands read no URI"
+    assert made.notes == (f"The commands of the report read a copy of {made.json}, where they are run.",)
     assert str(made.html) == f"{server.uri}/out/report.html"
     out = server.root / "out"
     assert {path.name for path in out.iterdir()} == {"report.html", "figures.json", "tables", "parquet"}
@@ -170,7 +171,7 @@ def test_a_run_that_ends_at_any_write_leaves_a_whole_store(
 
 def test_a_place_does_what_a_path_does(spark: "SparkSession", server: WebHdfs) -> None:
     path = server.root / "places"
-    for name in ("a b.txt", "100% [x]* a+b.csv", "sub=1/ü.txt", "sub=1/deep/c.txt"):
+    for name in ("a b.txt", "100% [x]* a+b.csv", "sub=1/ü.txt", "sub=1/deep/c.txt", "in/sub=2/d.txt"):
         (path / name).parent.mkdir(parents=True, exist_ok=True)
         (path / name).write_bytes(f"{name}\r\n".encode() * 3)
     place = place_at(spark, f"{server.uri}/places/")
@@ -232,3 +233,6 @@ def test_a_file_system_that_refuses_is_an_error_that_names_it(refusing: WebHdfs,
         match=rf"^{refusing.uri}/run cannot be used \(AccessControlException: refused\); see that",
     ):
         make_report(f"{refusing.uri}/run", tmp_path)
+    settings = Options(store=f"{refusing.uri}/days", cluster="shop", conf={"spark.hadoop.fs.x": "1"})
+    with pytest.raises(ReportError, match=r"a Spark session runs already, too late for --conf spark\.hadoop"):
+        make_report(None, tmp_path, settings)
