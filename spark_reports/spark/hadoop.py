@@ -73,7 +73,7 @@ class HadoopFiles:
                 f"{uri} cannot be used ({error}); where Spark lacks the package of its file system, give that, for s3a with --conf "
                 f"spark.jars.packages=org.apache.hadoop:hadoop-aws:{version}, and its settings as --conf spark.hadoop.KEY=VALUE"
             ) from error
-        return HadoopPlace(self, system, uri.rstrip("/"))
+        return HadoopPlace(self, system, *_parted(uri))
 
     def path(self, uri: str) -> Any:
         """A URI as Hadoop has it."""
@@ -114,32 +114,34 @@ class HadoopFiles:
 class HadoopPlace:
     """One place, with the methods of `pathlib.Path` that `Place` names. Errors of Java are OSErrors."""
 
-    def __init__(self, files: HadoopFiles, system: Any, uri: str, *, is_file: bool = False) -> None:
-        """Without a look at it; `is_file` where a listing has said so."""
+    def __init__(
+        self, files: HadoopFiles, system: Any, root: str, path: str, *, is_file: bool = False
+    ) -> None:
+        """Without a look at it; `root` is scheme and authority, and `is_file` is set where a listing has said so."""
         self.files: Final = files
-        self._is_file: Final = is_file
+        self.path: Final = path.rstrip("/") or "/"
         self._system: Final = system
-        self._uri: Final = uri
-        self._root, self.path = _parted(uri)
+        self._root: Final = root
+        self._is_file: Final = is_file
 
     def __str__(self) -> str:
-        return self._uri
+        return self._root + self.path
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, HadoopPlace) and self._uri == other._uri
+        return isinstance(other, HadoopPlace) and str(self) == str(other)
 
     def __hash__(self) -> int:
-        return hash(self._uri)
+        return hash(str(self))
 
     def __lt__(self, other: "HadoopPlace") -> bool:
         return self._pure.parts < other._pure.parts
 
     def __truediv__(self, name: str) -> "HadoopPlace":
-        return self.at(f"{self.path}/{name}")
+        return self.at(str(self._pure / name))
 
     def at(self, path: str, *, is_file: bool = False) -> "HadoopPlace":
         """The place of a path on the same file system."""
-        return HadoopPlace(self.files, self._system, self._root + path, is_file=is_file)
+        return HadoopPlace(self.files, self._system, self._root, path, is_file=is_file)
 
     @property
     def _pure(self) -> PurePosixPath:
@@ -147,7 +149,7 @@ class HadoopPlace:
 
     @property
     def _java(self) -> Any:
-        return self.files.path(self._uri or "/")
+        return self.files.path(str(self))
 
     @property
     def name(self) -> str:
@@ -209,7 +211,7 @@ class HadoopPlace:
         with _java_errors():
             found = self._system.listStatus(self._java)
         for each in found:
-            yield self.at(f"{self.path}/{each.getPath().getName()}", is_file=each.isFile())
+            yield self.at(each.getPath().toUri().getPath(), is_file=each.isFile())
 
     def glob(self, pattern: str) -> Iterator["HadoopPlace"]:
         """Those of one level; of several, as in `day=*/*`, files alone, which an object store lists all at once."""

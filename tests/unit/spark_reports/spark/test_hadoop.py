@@ -176,6 +176,9 @@ def test_a_place_does_what_a_path_does(spark: "SparkSession", server: WebHdfs) -
         (path / name).write_bytes(f"{name}\r\n".encode() * 3)
     place = place_at(spark, f"{server.uri}/places/")
     assert str(place) == f"{server.uri}/places"
+    for root in (place_at(spark, server.uri), place_at(spark, f"{server.uri}/"), place.parent):
+        assert (str(root), root / "places") == (f"{server.uri}/", place)
+        assert place in root.iterdir()
 
     def names(found: Iterator[Any], root: Any) -> list[str]:
         return sorted(each.relative_to(root).as_posix() for each in found)
