@@ -117,6 +117,14 @@ BACKUPS_SENT_MAX: Final = 2
 """Copies that a replica sends at the same time: each holds as much of its disk as the database."""
 BACKUP_SENT_S_MAX: Final = 3600.0
 """How long a copy may be under way."""
+PROBE_DAYS_MAX: Final = 30
+"""How long a replica keeps what it noted of the others, unless it is told otherwise."""
+PROBE_FILE_BYTES_MAX: Final = 8 * 1024**2
+"""A file of a probe log that has so many bytes is followed by another one; so is that of another day (UTC)."""
+PROBE_LOG_BYTES_MAX: Final = 1024**3
+"""All files of a replica's probe log; the oldest go, however young they are."""
+PROBE_PAGE_BYTES_MAX: Final = 256 * 1024
+"""What is read of a probe log for one answer."""
 
 
 class Limits(Struct, frozen=True, forbid_unknown_fields=True):

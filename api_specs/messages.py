@@ -502,3 +502,20 @@ class Testimony(Struct, frozen=True, gc=False):
     now_us: int = 0
     born: str = ""
     refuses: str = ""
+
+
+class ProbeRow(Struct, frozen=True, gc=False):
+    """Whether a replica voted when it was asked, as a prober or another replica writes it down (docs/reference/measurements.md).
+
+    `time_s` is when it was asked, in seconds since 1970; `latency_s` is how long the answer took, None without one.
+    """
+
+    replica: str
+    time_s: float
+    up: Literal[0, 1]
+    latency_s: float | None
+
+
+PROBE_LOG_PATH: Final = "/v1/probes"
+PROBE_LOG_FILE: Final = re.compile(r"probes-([a-z0-9]+)-([0-9]{8}T[0-9]{6}Z)\.jsonl")
+"""The name of a file of a replica's probe log: who observed, and when the file began (UTC)."""

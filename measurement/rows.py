@@ -56,15 +56,6 @@ class OperationRow(Struct, frozen=True, gc=False):
     answered: tuple[str, ...]
 
 
-class ProbeRow(Struct, frozen=True, gc=False):
-    """A prober's question to a replica, sent at `time_s`; `latency_s` is None without an answer."""
-
-    replica: str
-    time_s: float
-    up: Literal[0, 1]
-    latency_s: float | None
-
-
 def operation_row(
     operation: Operation,
     outcome: Outcome,

@@ -19,6 +19,7 @@ from `quorate.quorums` and recorded measurements, and talks to no replica.
     advice          what figures.json recommends, read back; text.advice has the commands that apply it
     keys            what every figure means; figure_tables writes them as Parquet, frames reads these as data frames (load)
     page            figures to HTML: sentences (wording…), tables (tables…), charts (charts…, svg), templates
+    merging         samples of several observers, as one prober would have written them
     report          all of it: make_report
 
     >>> from pathlib import Path

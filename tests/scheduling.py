@@ -95,6 +95,7 @@ SECONDS: Final[dict[str, int]] = {
     "tests/system/watching/test_live_page_parts.py": 20,
     "tests/system/watching/test_live_page_text.py": 20,
     "tests/system/watching/test_playground.py": 15,
+    "tests/system/watching/test_probe_log.py": 20,
     "tests/system/objects/test_long_queue.py": 60,
     "tests/system/failures/test_replacing.py": 20,
     "tests/system/failures/test_rotating_kills.py": 25,

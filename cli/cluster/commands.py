@@ -36,9 +36,11 @@ from .document import (
     write_new,
 )
 from .local_cluster import HERE, READY_DEADLINE_S, LocalCluster
+from .serve_command import PROBE_EVERY, ProbeEveryOption, probe_step_s
 from .status import ask_all, without_code
 
 _WATCH_S: Final = 0.2
+PROBE_LOG_NAME: Final = "probe-log"
 
 ReplicasOption = Annotated[
     int, typer.Option("--replicas", "-n", min=1, max=REPLICAS_MAX, help="How many replicas: r1, r2 …")
@@ -168,6 +170,14 @@ def up(
     deadline_s: Annotated[
         float, typer.Option("--deadline", metavar="SECONDS", min=0.01, help="To be ready within.")
     ] = READY_DEADLINE_S,
+    probe_log: Annotated[
+        bool,
+        typer.Option(
+            "--probe-log",
+            help="Have each replica note, in DIR/probe-log, which replicas vote as it sees them, for `quorate report --cluster DIR`.",
+        ),
+    ] = False,
+    probe_every: ProbeEveryOption = PROBE_EVERY,
     as_json: AsJson = False,
 ) -> None:
     """Run all replicas of a cluster in this terminal; one JSON line when all are ready. Ctrl-C stops them.
@@ -175,8 +185,11 @@ def up(
     Started again with the same --data, it goes on with the same document and the same contents.
     """
     del as_json  # The answer is a JSON line in any case.
+    probe_step_s(probe_every)
     with stopped_at_end(data) as (root, at_end):
         running = at_end.enter_context(_local_cluster(root, cluster, replicas, ports))
+        if probe_log:
+            _note_probes(running, probe_every)
         running.start()
         running.ready(deadline_s)
         answer(True, running.as_json())
@@ -239,14 +252,24 @@ def _local_cluster(root: Path, cluster: Path | None, replicas: int | None, ports
     return found
 
 
+def _note_probes(running: LocalCluster, every: str) -> None:
+    """Have all replicas note what they see, in a folder beside their own."""
+    for id in running.urls:
+        running.serve_options[id] = [
+            "--probe-log",
+            str(running.root / PROBE_LOG_NAME),
+            "--probe-every",
+            every,
+        ]
+
+
 def _watch(running: LocalCluster) -> None:
     """Say so when a replica ends by itself, for as long as one is left."""
     while running.pids:
         for id, code in running.died():
             how = f"killed by signal {-code}" if code < 0 else f"exit code {code}: {running.last_words(id)}"
-            again = (
-                f"quorate serve --cluster {running.document_path} --id {id} --data {running.data_folder(id)}"
-            )
+            own = f"--cluster {running.document_path} --id {id} --data {running.data_folder(id)}"
+            again = " ".join(["quorate serve", own, *running.serve_options.get(id, ())])
             say(
                 f"Replica {id} ended by itself ({how}). The others go on. Its log: {running.log_file(id)}\n"
                 f"To have it back: {again}"

@@ -17,12 +17,14 @@ import typer
 
 from ...adts.collector import collector_off
 from ...api_specs.cluster import ClusterDocument
-from ...api_specs.limits import ADDRESS_SHARE_MAX, STOP_S_MAX, Capacity
+from ...api_specs.limits import ADDRESS_SHARE_MAX, PROBE_DAYS_MAX, STOP_S_MAX, Capacity
 from ...client_sdk.api.connect import is_url
 from ...client_sdk.transport.tls import from_environment
+from ...measurement.plan.durations import BadDuration, parse_duration
 from ...replica.access.token_list import Access, BadTokens, from_file, from_text, one_token
 from ..credentials import read_token
 from ..failure import EXIT_FAILED, Failure, Usage
+from ..files import used_as_folder
 from ..options import DataOption, DocumentOption, IdOption
 from ..output import reported
 from .document import read_document
@@ -30,6 +32,7 @@ from .document import read_document
 if TYPE_CHECKING:
     from ...replica.http.tls.context import ServerTls
     from ...replica.server.server import Door, Settings
+    from ...replica.upkeep.probing import Probes
 
 _CLOCK_OFFSET_S_MAX: Final = 366 * 86400
 """More than any test needs; beyond what timestamps hold, janitor and front end would fail at every step."""
@@ -134,6 +137,26 @@ JoinOption = Annotated[
         help="Serve a replica at URL that is to become a member: see `quorate member add`. For one that is, it says nothing.",
     ),
 ]
+ProbeLogOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--probe-log",
+        metavar="DIR",
+        envvar="QUORATE_PROBE_LOG",
+        help="Note there, at each step, which replicas vote as it sees them, for `quorate report --cluster`; replicas may share it.",
+    ),
+]
+PROBE_EVERY: Final = "10s"
+_PROBE_EVERY_S: Final = (0.1, 3600.0)
+ProbeEveryOption = Annotated[
+    str,
+    typer.Option(
+        "--probe-every", metavar=PROBE_EVERY, help="With --probe-log: the step; the same for all replicas."
+    ),
+]
+ProbeDaysOption = Annotated[
+    int, typer.Option("--probe-days", metavar="N", min=1, help="With --probe-log: keep so many days.")
+]
 StopOption = Annotated[bool, typer.Option("--stop-with-parent", hidden=True)]
 ErrorAsJson = Annotated[bool, typer.Option("--json", help="Tell an error as one JSON line.")]
 
@@ -160,6 +183,9 @@ def serve(
     log_entries_max: LogEntriesMaxOption = CAPACITY.log_entries_max,
     disk_bytes_max: DiskBytesMaxOption = CAPACITY.disk_bytes_max,
     disk_free_min: DiskFreeMinOption = CAPACITY.disk_free_min,
+    probe_log: ProbeLogOption = None,
+    probe_every: ProbeEveryOption = PROBE_EVERY,
+    probe_days: ProbeDaysOption = PROBE_DAYS_MAX,
     stop_with_parent: StopOption = False,
     as_json: ErrorAsJson = False,
 ) -> None:
@@ -183,7 +209,8 @@ def serve(
     door = Door(host, port, tls, from_environment(), allow_plain_http, allow_anyone, address_share, join)
     capacity = Capacity(objects_max, log_entries_max, disk_bytes_max, disk_free_min)
     endpoints = _endpoints(document, replica_id, endpoint or [])
-    settings = Settings(capacity, endpoints, traces, clock_offset_s)
+    probes = None if probe_log is None else _probes(probe_log, replica_id, probe_every, probe_days)
+    settings = Settings(capacity, endpoints, traces, clock_offset_s, probes)
     _run(document, replica_id, data, door, settings, is_json=log_format is LogFormat.JSON)
 
 
@@ -210,6 +237,30 @@ def _run(
         raise Failure(f"{error}.") from None
     except FolderRefused as error:
         raise Usage(f"{error}.") from None
+
+
+def _probes(folder: Path, replica_id: str, every: str, days: int) -> "Probes":
+    """Where it notes what it sees, in a folder that is made where it is missing."""
+    from ...replica.data_folder.private_folders import make_private_folder  # noqa: PLC0415
+    from ...replica.logs.probe_log import ProbeLog  # noqa: PLC0415
+    from ...replica.upkeep.probing import Probes  # noqa: PLC0415
+
+    every_s = probe_step_s(every)
+    with used_as_folder(folder, "--probe-log"):
+        make_private_folder(folder)
+    return Probes(ProbeLog(folder, replica_id, days), every_s)
+
+
+def probe_step_s(every: str) -> float:
+    """The seconds of `--probe-every`."""
+    low_s, high_s = _PROBE_EVERY_S
+    try:
+        found_s = parse_duration(every)
+    except BadDuration as error:
+        raise Usage(f"--probe-every: {error}") from None
+    if not low_s <= found_s <= high_s:
+        raise Usage(f"--probe-every {every}: give {low_s:g}s to 1h")
+    return found_s
 
 
 def _tls(certificate: str, key: str, client_ca: str) -> "ServerTls | None":

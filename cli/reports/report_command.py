@@ -5,6 +5,7 @@ Takes the words apart; `quorate.spark_reports.report` does the rest.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from fractions import Fraction
 from typing import Annotated, Any, Final
 
@@ -20,6 +21,7 @@ from ..output import AsJson, answer, console, reported
 from ..progress import busy
 from ..quorums.data_types import type_named
 from ..quorums.input import by_name, number, percent, whole_number
+from .observed import prepare
 
 ENGINES: Final = ("auto", "spark", "python")
 _WORKING: Final = {
@@ -31,12 +33,12 @@ SLO_EXAMPLE: Final = "Enq=99.9,Deq=99"
 
 
 InputOption = Annotated[
-    str,
+    list[str] | None,
     typer.Option(
         "--input",
         metavar="DIR|FILE|URI",
         help="A measured run, a folder of probes, a CSV trace, or saved JSON of a Prometheus range query; a URI, as s3a://BUCKET/probes, "
-        "is read by Spark's file systems; may be left out with --store.",
+        "is read by Spark's file systems; may be left out with --store or --cluster. Repeat it for the probes of several observers.",
     ),
 ]
 StoreOption = Annotated[
@@ -49,10 +51,16 @@ StoreOption = Annotated[
 ]
 ClusterOption = Annotated[
     str,
-    typer.Option("--cluster", metavar="NAME", help="With --store: whose days; a partition of that name."),
+    typer.Option(
+        "--cluster",
+        "-c",
+        metavar="FILE|DIR|URL|NAME",
+        help="Which cluster. Its file, the folder of `quorate up`, or a replica's URL: its replicas are asked for what they saw (`quorate serve "
+        "--probe-log`). With --store, its name there; a running cluster has that of its file.",
+    ),
 ]
 OutOption = Annotated[
-    str, typer.Option("--out", metavar="DIR|URI", help="Folder for the report; made if missing.")
+    str, typer.Option("--out", "-o", metavar="DIR|URI", help="Folder for the report; made if missing.")
 ]
 EngineOption = Annotated[
     str,
@@ -134,7 +142,7 @@ LastOption = Annotated[
     typer.Option(
         "--last",
         metavar="30d",
-        help="Only those of so long before --to, or before the end of the data, count.",
+        help="Only those of so long before --to, or before the end of the data, count; of a running cluster, before now.",
     ),
 ]
 SloOption = Annotated[
@@ -159,8 +167,8 @@ PresentOption = Annotated[
 @reported
 def report(
     *,
-    input_path: InputOption = "",
-    out: OutOption,
+    input_paths: InputOption = None,
+    out: OutOption = "out/report",
     store: StoreOption = "",
     cluster: ClusterOption = "",
     engine: EngineOption = "auto",
@@ -183,7 +191,8 @@ def report(
     """What each quorum choice gave, or would have given, while these replicas failed as they did.
 
     For a measured run: availability measured beside predicted, and why they differ. For other people's data, with --type:
-    what every valid quorum choice would have given. Spark computes it, within this process; no knowledge of it is needed.
+    what every valid quorum choice would have given. For a running cluster, with --cluster: the same, from what its replicas saw of each other.
+    Spark computes it, within this process; no knowledge of it is needed.
 
     Exit codes: 0, and every objective of --slo is met by the choice in force; 1, one is missed, or the report could not be made; 2, the
     command line or the input is wrong.
@@ -210,7 +219,10 @@ def report(
     }
     story = Console(stderr=True, highlight=False) if as_json else console()
     with _known_errors():
-        made = _made(story, input_path or None, out, wanted | {"asked": _asked(from_time, to_time, last)})
+        wanted["asked"] = _asked(from_time, to_time, last)
+        prepared = prepare(story, input_paths or [], out, wanted)
+        made = _made(story, prepared.place, out, prepared.wanted)
+    made = replace(made, notes=(*prepared.notes, *made.notes))
     for note in made.notes:
         story.print(escape(note), soft_wrap=True)
     if as_json:
@@ -297,7 +309,7 @@ def _asked(from_time: str, to_time: str, last: str) -> Any:
     return Asked(moments["--from"], moments["--to"], last_us)
 
 
-def _made(story: Console, input_path: str | None, out: str, wanted: dict[str, Any]) -> Any:
+def _made(story: Console, input_path: Any, out: str, wanted: dict[str, Any]) -> Any:
     try:
         from ...spark_reports.report import Options, make_report  # noqa: PLC0415 - an extra
     except ModuleNotFoundError as error:

@@ -16,7 +16,8 @@ from typing import Any, BinaryIO, Final, TypeVar
 import msgspec
 from msgspec import Struct
 
-from ..rows import OperationRow, ProbeRow
+from ...api_specs.messages import ProbeRow
+from ..rows import OperationRow
 from .recorder import lines_of
 
 Row = TypeVar("Row", OperationRow, ProbeRow)

@@ -8,9 +8,9 @@ import time
 from typing import Final
 from urllib.parse import urlsplit
 
+from ...api_specs.messages import ProbeRow
 from ...client_sdk.transport.tls import from_environment
 from ..clock import RunClock
-from ..rows import ProbeRow
 from .recorder import Recorder
 
 TIMEOUT_S_MAX: Final = 1.0

@@ -34,7 +34,7 @@ def object_router(kind: str) -> APIRouter:
     )
 
 
-Part = Literal["member", "operations", "types", "metrics", "access", "copies", "scan"]
+Part = Literal["member", "operations", "types", "metrics", "access", "copies", "scan", "probes"]
 """What an application keeps in its `state` for endpoints."""
 
 

@@ -31,6 +31,7 @@ from ..service.status import CatchUp, catch_up_of
 from ..store.database import StorageFailed
 from ..store.group_commit import Overloaded
 from ..store.store import Store
+from ..upkeep.probing import READY_BYTES_MAX, READY_PATH
 
 ANSWER_S_MAX: Final = 1.0
 HEALTH_S_MAX: Final = 0.5
@@ -41,8 +42,6 @@ KEPT_MAX: Final = 16
 """Different questions under way, and answers kept, together: one answer may have a few megabytes of each replica."""
 READ_MAX: Final = 1024 * 1024
 """Bytes of values that are read to see which keys are absent; one more value may come on top."""
-_HEALTH_PATH: Final = "/v1/health/ready"
-_HEALTH_BYTES_MAX: Final = 64 * 1024
 _STATUS_PATH: Final = "/v1/status"
 _STATUS_BYTES_MAX: Final = 64 * 1024
 
@@ -207,8 +206,8 @@ class ClusterScan:
     async def _state_without_answer(self, id: str, url: str) -> State:
         if id == self._member.id:
             return "not-voting"
-        url += _HEALTH_PATH
-        health = await self._health.request(id, url, timeout_s=HEALTH_S_MAX, bytes_max=_HEALTH_BYTES_MAX)
+        url += READY_PATH
+        health = await self._health.request(id, url, timeout_s=HEALTH_S_MAX, bytes_max=READY_BYTES_MAX)
         return "not-voting" if isinstance(health, HttpAnswer) else "down"
 
 

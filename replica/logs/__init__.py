@@ -1,1 +1,1 @@
-"""Log records: their form, repeated troubles, audit lines."""
+"""Log records: their form, repeated troubles, audit lines; probe logs."""

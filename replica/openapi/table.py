@@ -161,6 +161,11 @@ OPERATIONS: Final[Mapping[str, Told]] = {
         "The metrics, in the text format of Prometheus.",
         (*_GATE, "malformed"),
     ),
+    "getProbes": Told(
+        "Show what the replica saw of the others",
+        "A page of its probe log.",
+        (*_GATE, "malformed", "not-found", "storage-failed"),
+    ),
     "getTokens": Told(
         "List the valid tokens", "The tokens that this replica accepts now, without their secrets.", _GATE
     ),

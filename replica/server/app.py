@@ -22,6 +22,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ...api_specs.problems import problem
 from ...client_sdk.transport.driver import Driver
+from ...client_sdk.transport.http_transport import quick_client
 from ...client_sdk.transport.operator import Operator
 from ...client_sdk.transport.tls import SYSTEM_TRUST, ClientTls
 from ..access.authorization import DOCUMENT_PATH, PROTOCOL_DOCUMENT_PATH
@@ -53,6 +54,8 @@ from ..service.member import Member
 from ..service.own_types import load
 from ..telemetry.metrics import Metrics
 from ..telemetry.metrics_api import metrics_router
+from ..telemetry.probes_api import probes_router
+from ..upkeep.probing import Probes, Probing
 from ..upkeep.upkeep import Upkeep
 from .direct import Direct
 from .shutdown import Shutdown
@@ -70,6 +73,7 @@ _ROUTERS: Final = (
     service_router,
     live_router,
     metrics_router,
+    probes_router,
     admin_router,
     configuration_router,
 )
@@ -122,12 +126,13 @@ def create_app(
     hosts: AllowedHosts | None = None,
     tls: ClientTls = SYSTEM_TRUST,
     beside: Beside | None = None,
+    probes: Probes | None = None,
 ) -> ReplicaApp:
     """The application that answers for `member`; its lifespan runs the front end and the upkeep, and closes both and
     the member.
 
     `access` says whom it lets in (left out: who sends `token`, or anyone without one), `hosts` which Host may be named,
-    `tls` how it knows the other replicas, `beside` what runs as long as it serves.
+    `tls` how it knows the other replicas, `beside` what runs as long as it serves, `probes` where it notes what it sees of them, if it does.
     """
     access = one_token(token) if access is None else access
     operations = Operations(member.document.limits, lambda: _lost(member))
@@ -153,6 +158,7 @@ def create_app(
         "access": access,
         "copies": copies,
         "scan": None,
+        "probes": probes,
     }
     for name, part in parts.items():
         setattr(app.state, name, part)
@@ -179,6 +185,7 @@ def _lifespan(
             lambda: to_others(member, own_token, tls),
             lambda: Operator(front_end, token=own_token, tls=tls, urls=member.endpoints),
             lambda: app.state.access.may_change,
+            [Probing(member, probes, quick_client(None, tls))] if (probes := app.state.probes) else [],
         )
         upkeep.start()
         running = None if beside is None else asyncio.create_task(beside(), name="quorate-beside")

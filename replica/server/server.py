@@ -34,6 +34,7 @@ from ..http.tls.context import BadTls, ServerContext, ServerTls
 from ..logs.audit import audit
 from ..service.embedded import embedded_front_end
 from ..service.member import Member
+from ..upkeep.probing import Probes
 from .accepting import ACCEPTS_MAX
 from .app import ReplicaApp, create_app
 from .direct import bounded
@@ -76,12 +77,14 @@ class Door(Struct, frozen=True):
 
 class Settings(Struct, frozen=True):
     """How a replica works. `endpoints` maps ids of other replicas to URLs that override the document's (proxies, tunnels);
-    `traces` is the URL of a collector, without which nothing is traced; `clock_offset_s` makes its clock wrong, for tests."""
+    `traces` is the URL of a collector, without which nothing is traced; `clock_offset_s` makes its clock wrong, for tests; `probes` is where it notes
+    what it sees of the others, if it does."""
 
     capacity: Capacity = Capacity()
     endpoints: Mapping[str, str] | None = None
     traces: str = ""
     clock_offset_s: float = 0.0
+    probes: Probes | None = None
 
 
 def serve(
@@ -122,7 +125,7 @@ def serve(
         traces=followed,
         capacity=settings.capacity,
     )
-    app = _application(member, door, access, context, is_local=is_loopback(host))
+    app = _application(member, door, access, context, settings.probes)
     config = _config(app, host, port, context, door.address_share)
     _log.info(
         "replica %s of cluster %s starts on %s:%s from %s", replica_id, document.name, host, port, folder
@@ -193,16 +196,18 @@ def _traces(url: str, replica_id: str) -> "RequestTraces | None":
 
 
 def _application(
-    member: Member, door: Door, access: Access, context: ServerContext | None, *, is_local: bool
+    member: Member, door: Door, access: Access, context: ServerContext | None, probes: Probes | None
 ) -> ReplicaApp:
     names = ["127.0.0.1", urlsplit(member.folder.url).hostname or ""]
+    host, _ = _address(member.folder.url, door)
     return create_app(
         member,
         lambda each: embedded_front_end(each, access.own_token, door.client_tls),
         access=access,
-        hosts=AllowedHosts(names, is_loopback=is_local),
+        hosts=AllowedHosts(names, is_loopback=is_loopback(host)),
         tls=door.client_tls,
         beside=lambda: _renew(access, context),
+        probes=probes,
     )
 
 

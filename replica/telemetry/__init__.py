@@ -1,1 +1,1 @@
-"""Metrics for Prometheus."""
+"""Metrics for Prometheus, and what the replica saw of the others."""

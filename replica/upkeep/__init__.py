@@ -1,1 +1,1 @@
-"""Background tasks of a replica: deleting history, announcing the store to others, catching up, read repair."""
+"""Background tasks of a replica: deleting history, announcing the store to others, catching up, read repair, probes."""

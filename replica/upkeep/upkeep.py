@@ -3,7 +3,7 @@
 Owns the order in which they begin and end. Must not know what they do.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from ...client_sdk.transport.driver import Driver
@@ -22,7 +22,7 @@ from .switching import Switching
 
 class Upkeep:
     """Works for one member until `stop`, with the front end that is embedded in it. `to_others` makes a way to the other replicas, `operator` one who
-    changes the configuration, which this replica's token allows where `may_change` says so."""
+    changes the configuration, which this replica's token allows where `may_change` says so; `further` are tasks that not every replica has."""
 
     def __init__(
         self,
@@ -31,6 +31,7 @@ class Upkeep:
         to_others: Callable[[], HttpTransport],
         operator: Callable[[], Operator],
         may_change: Callable[[], bool],
+        further: Iterable[Background] = (),
     ) -> None:
         self._tasks: Final[list[Background]] = [
             Watch(member, to_others()),
@@ -40,6 +41,7 @@ class Upkeep:
             Relaying(member, front_end),
             Switching(member, operator, may_change),
             Janitor(member, front_end),
+            *further,
         ]
 
     def start(self) -> None:

@@ -194,6 +194,22 @@ FIXED = {
         limits.BACKUP_SENT_S_MAX,
         "Seconds that a backup may be under way to who asked for it; then it is cut off.",
     ),
+    "PROBE_DAYS_MAX": (
+        limits.PROBE_DAYS_MAX,
+        "Days that a replica keeps its probe log; `quorate serve --probe-days` sets another number.",
+    ),
+    "PROBE_FILE_BYTES_MAX": (
+        limits.PROBE_FILE_BYTES_MAX,
+        "Bytes of a file of a probe log, after which another one begins; so it does with each day.",
+    ),
+    "PROBE_LOG_BYTES_MAX": (
+        limits.PROBE_LOG_BYTES_MAX,
+        "Bytes of all files of a replica's probe log; the oldest go.",
+    ),
+    "PROBE_PAGE_BYTES_MAX": (
+        limits.PROBE_PAGE_BYTES_MAX,
+        "Bytes of a probe log that are read for one answer; the rest is on further pages.",
+    ),
 }
 INTRODUCTION = """# Limits
 

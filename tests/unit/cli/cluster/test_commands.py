@@ -125,6 +125,18 @@ def test_serve_refuses_a_wrong_folder_a_wrong_id_and_an_open_door(tmp_path: Path
             ("--id", "r1", "--data", "r1", "--endpoint", "r1=http://h:9"),
             "no other replica 'r1'; they are r2, r3",
         ),
+        (
+            ("--id", "r1", "--data", "r1", "--probe-log", "p", "--probe-every", "10"),
+            "--probe-every: '10' is no duration",
+        ),
+        (
+            ("--id", "r1", "--data", "r1", "--probe-log", "p", "--probe-every", "2h"),
+            "--probe-every 2h: give 0.1s to 1h",
+        ),
+        (
+            ("--id", "r1", "--data", "r1", "--probe-log", "cluster.toml"),
+            "cluster.toml cannot be used as a folder: it is a file. Name another with --probe-log.",
+        ),
     ]:
         done = quorate("serve", "--cluster", "cluster.toml", *words, cwd=tmp_path)
         assert done.returncode in (1, 2)
@@ -141,6 +153,7 @@ def test_serve_refuses_a_wrong_folder_a_wrong_id_and_an_open_door(tmp_path: Path
         ("--clock-offset", "1e300"),
         ("--address-share", "0"),
         ("--address-share", "1.1"),
+        ("--probe-days", "0"),
     ],
 )
 def test_serve_takes_no_number_that_it_cannot_use(tmp_path: Path, words: tuple[str, str]) -> None:
@@ -158,6 +171,12 @@ def test_up_waits_for_no_end_that_never_comes(tmp_path: Path) -> None:
     refused = quorate("up", "--data", str(tmp_path / "up"), "--deadline", "nan", timeout_s=20)
     assert refused.returncode == 2
     assert "Invalid value for '--deadline'" in refused.stderr
+    refused = quorate(
+        "up", "--data", str(tmp_path / "up"), "--probe-log", "--probe-every", "0s", timeout_s=20
+    )
+    assert refused.returncode == 2
+    assert "--probe-every 0s: give 0.1s to 1h" in refused.stderr
+    assert not (tmp_path / "up").exists()
 
 
 def test_a_file_in_the_way_of_a_folder_is_named(tmp_path: Path) -> None:

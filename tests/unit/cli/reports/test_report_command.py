@@ -135,7 +135,10 @@ def test_a_measured_run_is_told_choice_by_choice(tmp_path: Path) -> None:
     ("words", "sentence"),
     [
         (("--input", "nowhere"), "nowhere does not exist; give the folder of a measured run"),
-        (("--type", "queue"), "there is nothing to report on: give --input, or --store and --cluster"),
+        (
+            ("--type", "queue"),
+            "there is nothing to report on: give --input, --cluster, or --store and --cluster",
+        ),
         (
             ("--store", "days", "--cluster", "shop", "--type", "queue"),
             "days keeps no day of the cluster shop; it has none yet",

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from quorate.measurement.rows import OperationRow, ProbeRow
+from quorate.api_specs.messages import ProbeRow
+from quorate.measurement.rows import OperationRow
 from quorate.measurement.run import parquet as module
 from quorate.measurement.run.parquet import convert
 from quorate.measurement.run.recorder import Recorder

@@ -11,9 +11,9 @@ from typing import Final
 import msgspec
 import pytest
 
+from quorate.api_specs.messages import ProbeRow
 from quorate.cli.cluster.local_cluster import LocalCluster
 from quorate.measurement.clock import RunClock
-from quorate.measurement.rows import ProbeRow
 from quorate.measurement.run.prober import Prober
 from quorate.measurement.run.recorder import Recorder, lines_of
 from quorate.measurement.run.replicas import start_all

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from quorate.measurement.rows import ProbeRow
+from quorate.api_specs.messages import ProbeRow
 from quorate.measurement.run import recorder as module
 from quorate.measurement.run.recorder import ROWS_MAX, Recorder, lines_of
 
@@ -66,7 +66,7 @@ WRITER = """
 import asyncio, sys
 from pathlib import Path
 from quorate.measurement.run.recorder import Recorder
-from quorate.measurement.rows import ProbeRow
+from quorate.api_specs.messages import ProbeRow
 
 async def write():
     recorder = Recorder(Path(sys.argv[1]))
