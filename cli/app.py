@@ -52,6 +52,7 @@ _COMMANDS: Final = (
     _Command("doctor", "Looking", "doctor.command", "doctor"),
     _Command("check", "Looking", "check.command", "check"),
     _Command("measure", "Looking", "reports.measure_command", "measure_command"),
+    _Command("bench", "Looking", "bench.command", "bench"),
     _Command("demo", "Looking", "demo.command", "demo"),
     _Command("playground", "Looking", "playground.command", "playground"),
     _Command("token", "Replicas", "cluster.token_command", "token_app"),

@@ -5,7 +5,6 @@ Owns the words around a run, its progress, and the cluster that a plan starts. W
 
 import asyncio
 import shutil
-import signal
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -38,6 +37,7 @@ from ..cluster.local_cluster import LocalCluster
 from ..credentials import read_token
 from ..failure import Failure, Usage
 from ..files import read_text, used_as_folder
+from ..interrupt import set_at_signal
 from ..output import AsJson, answer, console, reported
 from ..progress import Reached, busy, time_bar
 from ..quorums.data_types import class_of, computed, users_code
@@ -208,18 +208,7 @@ class _Shown:
 
 async def _until_signal(plan: Plan, setting: Setting, onlooker: Onlooker) -> Measured:
     """The first signal ends the run cleanly, the second at once."""
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-
-    def end() -> None:
-        stop.set()
-        for number in signals:
-            loop.remove_signal_handler(number)
-
-    for number in signals:
-        loop.add_signal_handler(number, end)
-    return await measure(plan, setting, stop, onlooker)
+    return await measure(plan, setting, set_at_signal(), onlooker)
 
 
 def _rate(plan: Plan) -> float:

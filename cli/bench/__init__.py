@@ -1,0 +1,1 @@
+"""`quorate bench`: how quick a running cluster is."""
