@@ -1,8 +1,5 @@
 """What callers feel while members and quorum choices of a running cluster change; beside etcd and RabbitMQ.
 
-    python benchmarks/changing.py [--runs 3] [--rest-ms 20] [--seconds 5] [--peers FOLDER]
-    python benchmarks/changing.py --carry ENTRIES KEYS [--rate N]      what a cluster means that holds so much
-
 Five callers share a queue (enqueue, dequeue), and have a register each (write, read), one operation at a time, with a rest in
 between. One JSON line per phase: how long it took, how many operations were under way meanwhile, how many failed, the median, the 99th
 percentile and the longest of what they took, in milliseconds; and one per system with the longest of all its changes,
@@ -15,54 +12,39 @@ queue in RabbitMQ, where the new member is a node that has joined. etcd's start 
 the replica that decides on the queue, or of the leader: etcd's first hands that over, and once more does not
 (`replace, not handed over`).
 
-With `--carry`, the entries wait in QUEUES queues, of which the callers' is one, and each key is an object of its own. Then a learner is added, catches up
+With `--carry ENTRIES KEYS`, the entries wait in QUEUES queues, of which the callers' is one, and each key is an object of its own. Then a learner is added, catches up
 (`catches up`: until it was level with each other one), and gets its vote.
 """
 
-import argparse
 import asyncio
-import json
 import sys
-import tempfile
 import time
 from collections.abc import Coroutine, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, contextmanager
-from pathlib import Path
+from contextlib import AsyncExitStack
 from statistics import median
 from subprocess import CalledProcessError, TimeoutExpired
 from typing import Any, Final
 
-from circumstances import machine, rounded
-from in_flight import in_flight
+from circumstances import Line, Setting, fresh
 from paced import CALLERS, DEADLINE_S, Call, Callers
-from peers import Peers, add_options, chosen
-from works import BATCH_ITEMS, BATCHES_IN_FLIGHT, IN_FLIGHT, item
+from peers import Peers
 
 from quorate.cli.cluster.local_cluster import LocalCluster
 from quorate.cli.cluster.probe import NoAnswer, get
 from quorate.client_sdk import AsyncClient, connect_async
 from quorate.client_sdk.protocol.coordinators import Coordinators
+from quorate.measurement.speed.histogram import rounded
+from quorate.measurement.speed.in_flight import in_flight
+from quorate.measurement.speed.works import BATCH_ITEMS, BATCHES_IN_FLIGHT, item
 
 PEERS: Final = ("etcd", "rabbitmq")
 CHANGE_S: Final = 900.0
 LOOK_S: Final = 0.25
 QUEUE: Final = "jobs"
 QUEUES: Final = 10
+PUTS_IN_FLIGHT: Final = 64
+RUNS_MAX: Final = 3
 NO_CHANGE: Final = ("quiet", "start")
-
-Line = dict[str, Any]
-
-
-@contextmanager
-def fresh(replicas: int) -> Iterator[LocalCluster]:
-    """A cluster of its own."""
-    with (
-        tempfile.TemporaryDirectory(prefix="quorate-bench-") as folder,
-        LocalCluster.create(Path(folder) / "c", replicas=replicas) as cluster,
-    ):
-        cluster.start()
-        cluster.ready()
-        yield cluster
 
 
 def calls_of(client: AsyncClient, caller: int) -> Mapping[str, Call]:
@@ -92,9 +74,8 @@ class Changing:
         self.tell({"system": "Quorate", "phase": name} | await self._callers.during(change))
 
     def tell(self, line: Line) -> None:
-        """A line is kept, and printed."""
+        """A line is kept."""
         self.lines.append(line)
-        print(json.dumps(line | machine()), flush=True)
 
     async def started(self) -> tuple[str, str]:
         """The id and the URL of a replica that runs, and is no member."""
@@ -165,14 +146,16 @@ async def fill(cluster: LocalCluster, entries: int, keys: int) -> Line:
             await queues[number % QUEUES].enqueue_many([item(number * batch + n) for n in range(batch)])
 
         enqueued = await in_flight(enqueue, BATCHES_IN_FLIGHT, CHANGE_S, entries // batch if batch else 0)
-        put = await in_flight(lambda n: dictionary.put(f"key-{n}", item(n)), IN_FLIGHT, CHANGE_S, keys)
-    rates = {"entries_per_s": rounded(enqueued["per_s"] * batch), "keys_per_s": rounded(put["per_s"])}
-    return {"system": "Quorate", "phase": "fill", "entries": enqueued["count"] * batch, "keys": keys} | rates
+        put = await in_flight(lambda n: dictionary.put(f"key-{n}", item(n)), PUTS_IN_FLIGHT, CHANGE_S, keys)
+    entries = len(enqueued.each_s) * batch
+    rates = {"entries_per_s": rounded(entries / enqueued.seconds), "keys_per_s": rounded(keys / put.seconds)}
+    return {"system": "Quorate", "phase": "fill", "entries": entries, "keys": keys} | rates
 
 
-async def run_once(options: argparse.Namespace) -> list[Line]:
+async def run_once(setting: Setting, quiet_s: float) -> list[Line]:
     """Ours, on a cluster of its own."""
-    with fresh(options.replicas) as cluster:
+    options = setting.options
+    with fresh(setting.replicas) as cluster:
         filled = [await fill(cluster, *options.carry)] if options.carry else []
         async with AsyncExitStack() as stack:
             clients = [
@@ -181,27 +164,23 @@ async def run_once(options: argparse.Namespace) -> list[Line]:
             ]
             calls = [calls_of(client, caller) for caller, client in enumerate(clients)]
             callers = await stack.enter_async_context(Callers(calls, options.rest_ms / 1e3))
-            await asyncio.sleep(options.seconds / 2)  # They get to know the replicas.
+            await asyncio.sleep(quiet_s / 2)  # They get to know the replicas.
             run = Changing(cluster, callers, options.rate)
             for line in filled:
                 run.tell(line)
-            await (run.carries if options.carry else run.changes)(options.seconds)
+            await (run.carries if options.carry else run.changes)(quiet_s)
             return run.lines
 
 
-def beside(peers: Peers, options: argparse.Namespace) -> list[Line]:
+def beside(peers: Peers, rest_ms: float, quiet_s: float) -> list[Line]:
     """One run of each of them that ended well."""
     lines: list[Line] = []
     for system in PEERS:
-        words = [system, "--rest-ms", str(options.rest_ms), "--seconds", str(options.seconds)]
+        words = [system, "--rest-ms", str(rest_ms), "--seconds", str(quiet_s)]
         try:
-            told = peers.lines(*words, script="peer_changing.py")
+            lines += peers.lines(*words, script="peer_changing.py")
         except (CalledProcessError, TimeoutExpired) as error:
             print(f"{system} failed, and its figures of this run are missing: {error}", file=sys.stderr)
-            continue
-        for line in told:
-            print(json.dumps(line | machine()), flush=True)
-        lines += told
     return lines
 
 
@@ -218,30 +197,16 @@ def summaries(runs: Sequence[Sequence[Line]]) -> Iterator[Line]:
         yield {"summary": system, "longest_ms": longest, "median_ms": median(longest), "failed": failed}
 
 
-def main() -> None:
-    """Run, and print."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--rest-ms", type=float, default=20.0, help="between two operations of a caller")
-    parser.add_argument("--seconds", type=float, default=5.0, help="of the quiet phase")
-    parser.add_argument("--replicas", type=int, default=3)
-    parser.add_argument("--carry", type=int, nargs=2, metavar=("ENTRIES", "KEYS"))
-    parser.add_argument(
-        "--rate", default="", help="objects a second that the vote carries (the command's own default)"
-    )
-    add_options(parser)
-    options = parser.parse_args()
-    peers = None if options.carry else chosen(options)
-    runs = []
-    for _ in range(options.runs):
-        lines = asyncio.run(run_once(options))
-        runs.append(lines + (beside(peers, options) if peers is not None else []))
-    if not options.carry:
-        for line in summaries(runs):
-            print(json.dumps(line | machine()), flush=True)
-
-
-if __name__ == "__main__":
-    main()
+def run(setting: Setting) -> Iterator[Line]:
+    """What callers feel while members and quorum choices of a running cluster change, or with --carry what a cluster means that holds so much."""
+    quiet_s = 0.2 if setting.is_trial else 5.0
+    peers = None if setting.options.carry else setting.peers
+    runs: list[list[Line]] = []
+    for _ in range(min(setting.runs, RUNS_MAX)):
+        lines = asyncio.run(run_once(setting, quiet_s))
+        if peers is not None:
+            lines += beside(peers, setting.options.rest_ms, quiet_s)
+        runs.append(lines)
+        yield from lines
+    if not setting.options.carry:
+        yield from summaries(runs)

@@ -1,13 +1,46 @@
-"""Where a figure was found, and how processor time is read: what all benchmarks need and no package gives."""
+"""What all experiments share: how they are asked, a cluster of their own, where a figure was found, and how processor time is read."""
 
+import argparse
 import os
 import platform
 import resource
 import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
+
+from peers import Peers
+
+from quorate.cli.cluster.local_cluster import LocalCluster
 
 REPOSITORY: Final = Path(__file__).parents[1]
+
+Line = dict[str, Any]
+
+
+class Setting(NamedTuple):
+    """How an experiment is run. `options`: what single ones take."""
+
+    runs: int
+    replicas: int
+    is_trial: bool
+    peers: Peers | None
+    works: list[str]
+    options: argparse.Namespace
+
+
+@contextmanager
+def fresh(replicas: int) -> Iterator[LocalCluster]:
+    """A cluster of its own, whose replicas are ready."""
+    with (
+        tempfile.TemporaryDirectory(prefix="quorate-bench-") as folder,
+        LocalCluster.create(Path(folder) / "c", replicas=replicas) as cluster,
+    ):
+        cluster.start()
+        cluster.ready()
+        yield cluster
 
 
 def machine() -> dict[str, Any]:
@@ -41,8 +74,3 @@ def threads_s(pid: int) -> dict[str, float]:
     """Processor time of each thread of a process, by thread id."""
     tasks = Path(f"/proc/{pid}/task").iterdir()
     return {task.name: int((task / "schedstat").read_text().split()[0]) / 1e9 for task in tasks}
-
-
-def rounded(number: float) -> float:
-    """To four digits."""
-    return float(f"{number:.4g}")

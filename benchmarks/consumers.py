@@ -1,22 +1,12 @@
 """How fast one consumer and several drain a queue: real replicas on loopback, consumers in processes of their own.
 
-For each batch size, runs of one consumer and of many alternate, so that what else the machine does meets both alike. A run
-fills a fresh queue, lets all consumers connect, starts them together, and counts the items that they took until the queue
-is empty. Prints one JSON line per run, and at the end one per batch size with the medians and the ratios, least and most of
-the pairs; each names the machine, its load and the commit.
-
-    python benchmarks/consumers.py [--consumers 16] [--batches 1 10] [--pairs 3] [--items 3000] [--replicas 3] [--peers FOLDER]
-
-With `--peers`, RabbitMQ's consumers drain a quorum queue in turn with ours, as many, each in a process of its own, which
-acknowledges as many items at once as our batch has: first when no more than these are sent to it before it has
-acknowledged them (prefetch), as with us, then when RabbitMQ sends up to PREFETCH ahead.
+A run fills a fresh queue, lets all consumers connect, starts them together, and counts the items that they took until the queue
+is empty.
 """
 
-import argparse
-import json
 import multiprocessing
-import tempfile
 import time
+from collections.abc import Iterator
 from contextlib import ExitStack
 from multiprocessing.queues import Queue
 from multiprocessing.synchronize import Barrier
@@ -24,11 +14,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Final
 
-from circumstances import machine, rounded
-from peers import Asked, add_options, chosen
+from circumstances import Line, Setting, fresh
 
-from quorate.cli.cluster.local_cluster import LocalCluster
 from quorate.client_sdk import QuorateError, connect
+from quorate.measurement.speed.histogram import rounded
 
 FILL: Final = 1000
 """Items in one enqueue."""
@@ -36,8 +25,12 @@ READY_S: Final = 120.0
 DRAIN_S: Final = 600.0
 DEADLINE_S: Final = 20.0
 PREFETCH: Final = 128
+RUNS_MAX: Final = 3
 PEER_ITEMS: Final = 20_000
 """RabbitMQ takes so many in a second or two; with fewer, its start would be what is measured."""
+
+Rates = dict[str, list[float]]
+"""Items a second of each way to drain, run by run."""
 
 
 def consume(path: str, name: str, batch: int, start: Barrier, told: "Queue[dict[str, float]]") -> None:
@@ -61,7 +54,7 @@ def consume(path: str, name: str, batch: int, start: Barrier, told: "Queue[dict[
     told.put({"taken": taken, "failed": failed, "begun_s": begun_s, "ended_s": ended_s})
 
 
-def run(path: Path, name: str, consumers: int, batch: int, items: int) -> dict[str, Any]:
+def drained(path: Path, name: str, consumers: int, batch: int, items: int) -> dict[str, Any]:
     """Fill a queue and have it drained."""
     with connect(path) as client:
         for first in range(0, items, FILL):
@@ -89,65 +82,37 @@ def run(path: Path, name: str, consumers: int, batch: int, items: int) -> dict[s
     }
 
 
-class Table:
-    """The rates of each way to drain, run by run."""
-
-    def __init__(self) -> None:
-        self._rates: Final[dict[str, list[float]]] = {}
-
-    def add(self, way: str, result: dict[str, Any]) -> None:
-        """A run, and its line."""
-        self._rates.setdefault(way, []).append(result["items_per_s"])
-        print(json.dumps({"way": way} | result | machine()), flush=True)
-
-    def summary(self) -> dict[str, Any]:
-        """Medians, and of `many` to each other way the ratio of each pair: median, least, most."""
-        many = self._rates["many"]
-        line: dict[str, Any] = {way: rounded(median(rates)) for way, rates in self._rates.items()}
-        for way, rates in self._rates.items():
-            if way != "many":
-                ratios = sorted(mine / other for mine, other in zip(many, rates, strict=True))
-                line[f"many to {way}"] = [rounded(each) for each in (median(ratios), ratios[0], ratios[-1])]
-        return line
-
-
-def measure(path: Path, peer: Asked | None, options: argparse.Namespace) -> None:
-    """All runs."""
-    for batch in options.batches:
-        table = Table()
-        for pair in range(options.pairs):
-            items = options.items * batch
-            for way, consumers in (("one", 1), ("many", options.consumers)):
-                table.add(way, run(path, f"b{batch}-p{pair}-c{consumers}", consumers, batch, items))
-            for prefetch in (batch, PREFETCH) if peer is not None else ():
-                question = {"name": f"b{batch}-p{pair}-f{prefetch}", "prefetch": prefetch, "batch": batch}
-                question |= {"consumers": options.consumers, "items": max(items, PEER_ITEMS)}
-                table.add(f"RabbitMQ, prefetch {prefetch}", peer.ask(**question))
-        line = {"summary": f"{options.consumers} consumers, batches of {batch}"} | table.summary()
-        print(json.dumps(line | machine()), flush=True)
-
-
-def main() -> None:
-    """The command."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--consumers", type=int, default=16)
-    parser.add_argument("--batches", type=int, nargs="+", default=[1, 10])
-    parser.add_argument("--pairs", type=int, default=3)
-    parser.add_argument("--items", type=int, default=3000, help="per run, times the batch size")
-    parser.add_argument("--replicas", type=int, default=3)
-    add_options(parser)
-    options = parser.parse_args()
+def run(setting: Setting) -> Iterator[Line]:
+    """How fast one consumer process and sixteen drain a queue, in turn; with peers also RabbitMQ's, which acknowledge as many items at once as our
+    batch has: first when no more than these are sent to them before, as with us, then when RabbitMQ sends up to PREFETCH ahead."""
+    many, batches, each = (2, (1,), 50) if setting.is_trial else (16, (1, 10), 3000)
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="quorate-consumers-")))
-        cluster = stack.enter_context(LocalCluster.create(folder / "c", replicas=options.replicas))
-        cluster.start()
-        cluster.ready()
-        peers = chosen(options)
-        peer = None if peers is None else stack.enter_context(peers.asked("consumers"))
-        measure(cluster.document_path, peer, options)
+        path = stack.enter_context(fresh(setting.replicas)).document_path
+        peer = None if setting.peers is None else stack.enter_context(setting.peers.asked("consumers"))
+        for batch in batches:
+            rates: Rates = {}
+            for pair in range(min(setting.runs, RUNS_MAX)):
+                name, items = f"b{batch}-p{pair}", each * batch
+                for way, consumers in (("one", 1), ("many", many)):
+                    yield _kept(rates, way, drained(path, f"{name}-c{consumers}", consumers, batch, items))
+                for prefetch in (batch, PREFETCH) if peer is not None else ():
+                    question = {"name": f"{name}-f{prefetch}", "prefetch": prefetch, "batch": batch}
+                    question |= {"consumers": many, "items": max(items, PEER_ITEMS)}
+                    assert peer is not None
+                    yield _kept(rates, f"RabbitMQ, prefetch {prefetch}", peer.ask(**question))
+            yield {"summary": f"{many} consumers, batches of {batch}"} | summary(rates)
 
 
-if __name__ == "__main__":
-    main()
+def _kept(rates: Rates, way: str, result: Line) -> Line:
+    rates.setdefault(way, []).append(result["items_per_s"])
+    return {"way": way} | result
+
+
+def summary(rates: Rates) -> Line:
+    """Medians, and of `many` to each other way the ratio of each pair: median, least, most."""
+    line: Line = {way: rounded(median(each)) for way, each in rates.items()}
+    for way, others in rates.items():
+        if way != "many":
+            ratios = sorted(mine / other for mine, other in zip(rates["many"], others, strict=True))
+            line[f"many to {way}"] = [rounded(each) for each in (median(ratios), ratios[0], ratios[-1])]
+    return line

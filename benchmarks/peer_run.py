@@ -21,10 +21,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from multiprocessing.queues import Queue
 from multiprocessing.synchronize import Barrier
+from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from in_flight import in_flight
+# Without our package, but with the very lines that ours is measured with.
+sys.path.append(str(Path(__file__).parents[1] / "measurement" / "speed"))
+from histogram import percentiles, rounded
+from in_flight import Taken, in_flight
 from plain_http import PlainConnection
 
 HOST: Final = "127.0.0.1"
@@ -129,10 +133,16 @@ async def json_enqueues(etcd: Any, urls: list[str], name: str) -> float:
     found = await in_flight(enqueue, REST_CONNECTIONS, 10.0, REST_OPERATIONS)
     for connection in free:
         connection.close()
-    return found["per_s"]
+    return len(found.each_s) / found.seconds
 
 
 # Operations in flight
+
+
+def told(taken: Taken) -> dict[str, float]:
+    """How many a second, and the percentiles of what each took."""
+    line = {"count": len(taken.each_s), "per_s": rounded(len(taken.each_s) / taken.seconds)}
+    return line | {f"{name}_ms": value for name, value in percentiles(taken.each_s).items()}
 
 
 async def sweep_etcd(cluster: Any, widths: list[int], seconds: float) -> None:
@@ -152,9 +162,8 @@ async def sweep_etcd(cluster: Any, widths: list[int], seconds: float) -> None:
     await in_flight(put, 16, 10.0, KEYS)
     for name, operation in (("put", put), ("get", get), ("enqueue", enqueue)):
         for width in widths:
-            tell(
-                sweep=name, system="etcd", in_flight=width, **await in_flight(operation, width, seconds, MOST)
-            )
+            found = told(await in_flight(operation, width, seconds, MOST))
+            tell(sweep=name, system="etcd", in_flight=width, **found)
     await client.close()
 
 
@@ -173,10 +182,10 @@ async def sweep_rabbit(cluster: Any, widths: list[int], seconds: float) -> None:
         async def dequeue(_: int, queue: Any = queue) -> None:
             await (await queue.get(fail=True)).ack()
 
-        filled = await in_flight(enqueue, width, seconds, MOST)
+        filled = told(await in_flight(enqueue, width, seconds, MOST))
         tell(sweep="enqueue", system="RabbitMQ", in_flight=width, **filled)
-        asked = await in_flight(dequeue, width, seconds, filled["count"] // 2)
-        left = filled["count"] - asked["count"]
+        asked = told(await in_flight(dequeue, width, seconds, int(filled["count"]) // 2))
+        left = int(filled["count"] - asked["count"])
         begun_s = time.perf_counter()
         got = len(await rabbit.consume(channel, queue, left, width, 4 * seconds))
         pushed = float(f"{got / (time.perf_counter() - begun_s):.4g}")

@@ -1,6 +1,6 @@
-"""Draws what `sweep.py` found: throughput over operations in flight, and percentiles of latency, ours and the peers'.
+"""Draws what the sweep of `run.py` found: throughput over operations in flight, and percentiles of latency, ours and the peers'.
 
-    python benchmarks/plots.py SWEEP.jsonl --out docs/explanation [--note "a busy machine"]
+    python benchmarks/plots.py RUN.json --out docs/explanation [--note "a busy machine"]
 
 Writes `throughput.svg` and `latency.svg`. Systems differ in colour (told apart by the colour-blind, too), in mark and in
 dashes; the words beside the drawing say what it shows to those who cannot see it.
@@ -185,13 +185,12 @@ def _described(panels: Sequence[Panel]) -> str:
     )
 
 
-def foot_of(lines: Sequence[Line], note: str | None) -> str:
+def foot_of(made_by: Line, lines: Sequence[Line], note: str | None) -> str:
     """Where it was measured."""
     loads = [line["load"] for line in lines]
-    commits = ", ".join(sorted({line["commit"] for line in lines}))
     said = "" if note is None else f"; {note}"
     return (
-        f"Three replicas on loopback, 100-byte items, on disk at a quorum; {lines[0]['cpus']} cores, commit {commits}, "
+        f"Three replicas on loopback, 100-byte items, on disk at a quorum; {made_by['cpus']} cores, commit {made_by['commit']}, "
         f"load {min(loads):.1f} to {max(loads):.1f}{said}"
     )
 
@@ -201,12 +200,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("sweep", type=Path)
+    parser.add_argument("run", type=Path)
     parser.add_argument("--out", type=Path, default=Path("docs/explanation"))
     parser.add_argument("--note", help="what else must be known of the figures")
     options = parser.parse_args()
-    lines = [json.loads(line) for line in options.sweep.read_text().splitlines()]
-    foot = foot_of(lines, options.note)
+    run = json.loads(options.run.read_text())
+    lines = run["sweep"]
+    foot = foot_of(run["made_by"], lines, options.note)
     for name, title, panels in (
         ("throughput", "Operations a second over operations in flight", throughput(lines)),
         ("latency", "What an operation takes: percentiles, with 1 and with 64 in flight", latency(lines)),

@@ -1,14 +1,11 @@
 """Where the processor time of an operation goes: front end and replicas, and in each machine, HTTP, encoding, SQLite, sync.
 
-    python benchmarks/processor_time.py [--seconds 5] [--stored 100000] [--replicas 3] [--markdown FILE]
-
 For each kind of operation first the time of each process is taken, from the system's own account of its threads,
 undisturbed; then the same goes on while all processes look what they are at (`sampled/sitecustomize.py`), and the time is
-divided in the same proportions: a main thread's by samples, a writer's by what it measured of the database. One JSON line per operation and process, microseconds per operation; `--markdown` writes a
-table of them. Linux only. (Not called `profile`: the standard library has a module of that name.)
+divided in the same proportions: a main thread's by samples, a writer's by what it measured of the database. One line per operation and process,
+microseconds per item. Linux only. (Not called `profile`: the standard library has a module of that name.)
 """
 
-import argparse
 import asyncio
 import itertools
 import json
@@ -18,27 +15,29 @@ import re
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from http import HTTPStatus
 from pathlib import Path
 from statistics import median
 from typing import Any, Final, NamedTuple, Self
 from urllib.parse import SplitResult, urlsplit
 
-from circumstances import machine, rounded, threads_s
-from growth import fill
+from circumstances import Line, Setting, fresh, threads_s
 from plain_http import PlainConnection
 from sampled.sitecustomize import START, STOP, listen
-from works import BATCH_ITEMS, BATCHES_IN_FLIGHT, IN_FLIGHT, Operation, item
+from works import IN_FLIGHT
 
 from quorate.cli.cluster.local_cluster import LocalCluster
-from quorate.client_sdk import AsyncClient, connect_async
+from quorate.client_sdk import connect_async
+from quorate.measurement.speed.histogram import rounded
+from quorate.measurement.speed.in_flight import Operation, in_flight
+from quorate.measurement.speed.works import BATCHES_IN_FLIGHT, Ground, item
 
 SAMPLED: Final = Path(__file__).parent / "sampled"
 TOLD_S: Final = 10.0
 STORED: Final = 100_000
 """Items that wait beside those that are enqueued, so that none of the measured dequeues finds nothing."""
-KEYS: Final = 1000
+FILL_S: Final = 300.0
 SYNCS: Final = 300
 ENCODING: Final = re.compile(r"msgspec|_ENCODE|_DECODE|_encode\(|_decode\(|[^.]decode\(|crc32")
 """Source lines within which the processor is in the encoder or decoder: C has no frames of its own."""
@@ -168,12 +167,13 @@ async def _read(file: Path) -> dict[str, dict[str, int]]:
     return told
 
 
-async def measure(work: Work, cluster: LocalCluster, seconds: float, folder: Path) -> None:
+async def measure(work: Work, cluster: LocalCluster, seconds: float, folder: Path) -> list[Line]:
     """Two lines: the front end, and the replicas' mean."""
     pids = {"front end": os.getpid()} | cluster.pids
     await work.for_seconds(seconds / 4)
     count, spent = await spent_in(work, pids, seconds)
     found = await shares(work, pids, seconds, folder)
+    lines: list[Line] = []
     for process, members in (("front end", ["front end"]), ("replica", list(cluster.pids))):
         classes: Counter[str] = Counter()
         for who in members:
@@ -186,11 +186,8 @@ async def measure(work: Work, cluster: LocalCluster, seconds: float, folder: Pat
         line: dict[str, Any] = {"cpu": work.name, "process": process, "us": rounded(classes.total())}
         line |= {"count": count, "samples": sum(found[who][0].total() for who in members)}
         line["classes"] = {name: rounded(classes[name]) for name in CLASSES if classes[name]}
-        print(json.dumps(line | machine()), flush=True)
-        LINES.append(line)
-
-
-LINES: Final[list[dict[str, Any]]] = []
+        lines.append(line)
+    return lines
 
 
 async def connected(place: SplitResult) -> PlainConnection:
@@ -198,27 +195,10 @@ async def connected(place: SplitResult) -> PlainConnection:
     return await PlainConnection.open(str(place.hostname), place.port or 0)
 
 
-def works(client: AsyncClient, urls: Iterable[str]) -> list[Work]:
+def works(ground: Ground, urls: Iterable[str]) -> list[Work]:
     """One in flight, as in A; 64, as in B; batches, as in C; plain HTTP. What is enqueued is there before it is dequeued."""
-    queue, batches = client.queue("q"), client.queue("batches")
-    cell, users = client.register("r"), client.dictionary("d")
-    keys = [f"key-{number}" for number in range(KEYS)]
-    state = [item(0)]
     places = itertools.cycle(map(urlsplit, urls))
     free: list[PlainConnection] = []
-
-    async def swap(number: int) -> None:
-        assert await cell.compare_and_set(state[0], item(number))
-        state[0] = item(number)
-
-    async def take(_: int) -> None:
-        assert await queue.dequeue() is not None
-
-    async def enqueue_batch(number: int) -> None:
-        await batches.enqueue_many([item(number * BATCH_ITEMS + place) for place in range(BATCH_ITEMS)])
-
-    async def dequeue_batch(_: int) -> None:
-        await batches.dequeue(max_items=BATCH_ITEMS)
 
     async def post(number: int) -> None:
         connection = free.pop() if free else await connected(next(places))
@@ -226,23 +206,13 @@ def works(client: AsyncClient, urls: Iterable[str]) -> list[Work]:
         assert await connection.post("/v1/queues/rest/items", body) == HTTPStatus.OK
         free.append(connection)
 
-    return [
-        Work("enqueue", 1, lambda n: queue.enqueue(item(n))),
-        Work("dequeue", 1, take),
-        Work("compare-and-set", 1, swap),
-        Work("put", 1, lambda n: users.put(keys[n % KEYS], item(n))),
-        Work("get", 1, lambda n: users.get(keys[n % KEYS])),
-        Work("enqueue", 64, lambda n: queue.enqueue(item(n))),
-        Work("dequeue", 64, take),
-        Work("put", 64, lambda n: users.put(keys[n % KEYS], item(n))),
-        Work("get", 64, lambda n: users.get(keys[n % KEYS])),
-        Work(f"enqueue of {BATCH_ITEMS}, an item", BATCHES_IN_FLIGHT, enqueue_batch, BATCH_ITEMS),
-        Work(f"dequeue of {BATCH_ITEMS}, an item", BATCHES_IN_FLIGHT, dequeue_batch, BATCH_ITEMS),
-        Work("enqueue over REST", IN_FLIGHT, post),
-    ]
+    ways = [(1, ground.queue()), (1, ground.dictionary()), (IN_FLIGHT, ground.queue())]
+    ways += [(IN_FLIGHT, ground.dictionary()), (BATCHES_IN_FLIGHT, ground.batches())]
+    found = [Work(step.operation, width, step.call, step.items) for width, steps in ways for step in steps]
+    return [*found, Work("enqueue over REST", IN_FLIGHT, post)]
 
 
-def time_sync(folder: Path) -> None:
+def time_sync(folder: Path) -> Line:
     """A line: what a sync of a little that was appended takes."""
     taken_s = []
     with (folder / "appended").open("wb", buffering=0) as file:
@@ -251,58 +221,36 @@ def time_sync(folder: Path) -> None:
             begun_s = time.perf_counter()
             os.fdatasync(file.fileno())
             taken_s.append(time.perf_counter() - begun_s)
-    line = {"sync": "fdatasync after 4 KiB", "p50_us": rounded(median(taken_s) * 1e6)}
-    print(json.dumps(line | machine()), flush=True)
+    return {"sync": "fdatasync after 4 KiB", "p50_us": rounded(median(taken_s) * 1e6)}
 
 
-async def run(seconds: float, stored: int, replicas: int) -> None:
-    """All works, on a cluster of its own."""
+def run(setting: Setting) -> Iterator[Line]:
+    """Where the processor time of an operation goes, in the front end and in each replica."""
+    seconds, stored = (0.1, 3000) if setting.is_trial else (5.0, STORED)
     with tempfile.TemporaryDirectory(prefix="quorate-cpu-") as folder:
         samples = Path(folder) / "samples"
         samples.mkdir()
         listen(str(samples))
-        time_sync(Path(folder))
+        yield time_sync(Path(folder))
+        before = dict(os.environ)
         path = [str(SAMPLED), *filter(None, [os.environ.get("PYTHONPATH")])]
         os.environ |= {"QUORATE_SAMPLES": str(samples), "PYTHONPATH": os.pathsep.join(path)}
-        with LocalCluster.create(Path(folder) / "c", replicas=replicas) as cluster:
-            cluster.start()
-            cluster.ready()
-            async with connect_async(cluster.document) as client:
-                await client.register("r").write(item(0))
-                await fill(client.queue("q"), stored)
-                await fill(client.queue("batches"), stored)
-                for work in works(client, list(cluster.urls.values())):
-                    await measure(work, cluster, seconds, samples)
+        try:
+            yield from asyncio.run(_divided(setting.replicas, seconds, stored, samples))
+        finally:  # Other experiments run in this process, too.
+            os.environ.clear()
+            os.environ |= before
 
 
-def table(lines: list[dict[str, Any]]) -> str:
-    """A row per operation and process, a column per class."""
-    used = [name for name in CLASSES if any(name in line["classes"] for line in lines)]
-    rows = [["us per operation", *used, "all"], ["---", *("---:" for _ in (*used, "all"))]]
-    for line in lines:
-        values = [line["classes"].get(name, 0.0) for name in used] + [line["us"]]
-        rows.append(
-            [f"{line['cpu']}: {line['process']}", *(f"{float(f'{value:.3g}'):g}" for value in values)]
-        )
-    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
-
-
-def main() -> None:
-    """The command."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--seconds", type=float, default=5.0)
-    parser.add_argument(
-        "--stored", type=int, default=STORED, help="items that wait at first, in each of two queues"
-    )
-    parser.add_argument("--replicas", type=int, default=3)
-    parser.add_argument("--markdown", type=Path)
-    options = parser.parse_args()
-    asyncio.run(run(options.seconds, options.stored, options.replicas))
-    if options.markdown is not None:
-        options.markdown.write_text(table(LINES), encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()
+async def _divided(replicas: int, seconds: float, stored: int, samples: Path) -> list[Line]:
+    """All works, on a cluster of its own."""
+    with fresh(replicas) as cluster:
+        async with connect_async(cluster.document) as client:
+            ground = Ground(client, "spent-")
+            enqueue, _ = ground.batches()
+            await in_flight(enqueue.call, BATCHES_IN_FLIGHT, FILL_S, stored // enqueue.items)
+            return [
+                line
+                for work in works(ground, list(cluster.urls.values()))
+                for line in await measure(work, cluster, seconds, samples)
+            ]

@@ -1,181 +1,108 @@
-"""How quick the service is: the same works on a fresh cluster of three replicas on this machine, run after run.
+"""The works beside the peers, and the sweep over operations in flight.
 
-    python benchmarks/works.py [--works A,B,C,D,REST] [--runs N] [--replicas 3] [--scale 1.0] [--peers FOLDER]
-
-One JSON line per figure: every run's value, median, least and most, processor time per operation of the client and of
-each replica, the machine's load, the commit. Items have 100 bytes; an operation is acknowledged when it is on disk at a
-quorum. A: one operation in flight, milliseconds. B: 64 in flight from one process, operations a second. C: the best
-batches, items a second. D: the longest gap, in seconds, between acknowledgements at 200 operations a second after one
-replica is killed with SIGKILL, the worst of all three, and beside it the longest before. REST: enqueues a second over the ADT API, 64 plain connections.
-
-`--scale` shrinks the numbers of operations that make a rate, to see that it works.
-
-`--peers` (or QUORATE_PEERS) names a folder with scripts that run the same works on other systems: then each run of ours is
-followed by one of theirs, and a line has their figures and the ratio of ours to them too, median, least and most.
+A to C are works of `quorate.measurement.speed`, as `quorate bench` has them. A: one operation in flight, milliseconds. B: 64 in flight from one
+process, operations a second. C: the best batches, items a second. D: the longest gap, in seconds, between acknowledgements at 200 operations a
+second after one replica is killed with SIGKILL, the worst of all, and beside it the longest before. REST: enqueues a second over the ADT API,
+64 plain connections.
 """
 
-import argparse
 import asyncio
 import itertools
 import json
-import os
-import tempfile
 import time
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from functools import partial
-from pathlib import Path
 from statistics import median
-from typing import Any, Final
+from typing import Final
+from urllib.parse import urlsplit
 
-from circumstances import cpu_s, machine, own_cpu_s, rounded
-from peers import Theirs, add_options, beside, chosen
+from circumstances import Line, Setting, cpu_s, fresh, own_cpu_s
+from peers import Theirs, beside
 from plain_http import PlainConnection
 
 from quorate.cli.cluster.local_cluster import LocalCluster
 from quorate.client_sdk import AsyncClient, connect_async
 from quorate.client_sdk.errors import QuorateError
+from quorate.measurement.speed.figures import Figure
+from quorate.measurement.speed.histogram import rounded
+from quorate.measurement.speed.in_flight import Operation, in_flight
+from quorate.measurement.speed.works import WARM_UP, Bounds, Ground, item, timed
 
-ITEM_BYTES: Final = 100
 IN_FLIGHT: Final = 64
-ONE_OPERATIONS: Final = 400
-MANY_OPERATIONS: Final = 12_000
 REST_OPERATIONS: Final = 3000
-BATCH_ITEMS: Final = 500
-BATCHES: Final = 120
-BATCHES_IN_FLIGHT: Final = 4
+LONG_S: Final = 300.0
 PACE: Final = 200
 """Operations a second while a replica is killed."""
 PACED_S: Final = 4.0
 KILL_AT_S: Final = 1.5
-WARM_UP: Final = 50
-WORKS: Final = ("A", "B", "C", "D", "REST")
+SINGLES: Final = ["queue", "dictionary"]
+WIDTHS: Final = [1, 4, 16, 64, 256]
+MOST: Final = 200_000
+"""Operations of one point of the sweep at most."""
+TRIAL: Final = 0.02
+"""So much of the operations."""
 
-Operation = Callable[[int], Awaitable[Any]]
-
-
-def item(number: int) -> str:
-    """A value whose JSON text has ITEM_BYTES bytes."""
-    return f"{number:08d}".ljust(ITEM_BYTES - 2, "x")
-
-
-class Bench:
-    """One run on one cluster, and the figures that come of it."""
-
-    def __init__(self, cluster: LocalCluster, client: AsyncClient, scale: float) -> None:
-        self.scale: Final = scale
-        self.cluster: Final = cluster
-        self.client: Final = client
-        self.figures: dict[tuple[str, str, str], tuple[float, dict[str, float]]] = {}
-
-    @contextmanager
-    def processor_time(self, operations: int) -> Iterator[dict[str, float]]:
-        """Microseconds of processor time per operation, by process, filled in at the end."""
-        found: dict[str, float] = {}
-        before = {"client": own_cpu_s()} | {id: cpu_s(pid) for id, pid in self.cluster.pids.items()}
-        yield found
-        after = {"client": own_cpu_s()} | {id: cpu_s(pid) for id, pid in self.cluster.pids.items()}
-        for who, spent_s in after.items():
-            found[who] = round((spent_s - before[who]) / operations * 1e6, 1)
-
-    async def one_at_a_time(
-        self, work: str, name: str, operation: Operation, count: int = ONE_OPERATIONS
-    ) -> None:
-        """The median and the 99th percentile of the time that one operation takes, in milliseconds."""
-        taken_s: list[float] = []
-        with self.processor_time(count) as spent:
-            for number in range(count):
-                begun_s = time.perf_counter()
-                await operation(number)
-                taken_s.append(time.perf_counter() - begun_s)
-        taken_s.sort()
-        self.figures[work, f"{name} p50", "ms"] = taken_s[count // 2] * 1e3, spent
-        self.figures[work, f"{name} p99", "ms"] = taken_s[count * 99 // 100] * 1e3, spent
-
-    async def rate(
-        self,
-        work: str,
-        name: str,
-        operation: Operation,
-        count: int,
-        *,
-        in_flight: int = IN_FLIGHT,
-        each: int = 1,
-    ) -> None:
-        """How many a second, with so many under way; an operation counts for `each`."""
-        count = round(count * self.scale)
-        numbers = iter(range(count))
-
-        async def worker() -> None:
-            for number in numbers:
-                await operation(number)
-
-        begun_s = time.perf_counter()
-        with self.processor_time(count * each) as spent:
-            await asyncio.gather(*(worker() for _ in range(in_flight)))
-        self.figures[work, name, "items/s"] = count * each / (time.perf_counter() - begun_s), spent
+Spent = Mapping[str, float]
+"""Microseconds of processor time per item, by process."""
+Figures = dict[tuple[str, str], tuple[float, Spent]]
+"""By name and unit."""
 
 
-async def work_a(bench: Bench) -> None:
-    """One operation in flight."""
-    queue, register = bench.client.queue("one"), bench.client.register("one")
-    for number in range(WARM_UP):
-        await queue.enqueue(item(number))
-        await queue.dequeue()
-    await bench.one_at_a_time("A", "enqueue", lambda number: queue.enqueue(item(number)))
-    await bench.one_at_a_time("A", "dequeue", lambda _: queue.dequeue())
-    await register.write(item(-1))
-    await bench.one_at_a_time("A", "write", lambda number: register.write(item(number)))
-    await bench.one_at_a_time("A", "read", lambda _: register.read())
-    await register.write(item(0))
-    await bench.one_at_a_time(
-        "A", "compare-and-set", lambda number: register.compare_and_set(item(number), item(number + 1))
-    )
+async def with_spent(
+    cluster: LocalCluster, figures: AsyncIterator[Figure]
+) -> AsyncIterator[tuple[Figure, Spent]]:
+    """Each figure with what its items cost. The warm-up of a work counts to its first."""
+
+    def so_far() -> dict[str, float]:
+        return {"client": own_cpu_s()} | {id: cpu_s(pid) for id, pid in cluster.pids.items()}
+
+    before = so_far()
+    async for figure in figures:
+        after = so_far()
+        items = max(1, figure.count * figure.items_each)
+        yield figure, {who: round((spent_s - before[who]) / items * 1e6, 1) for who, spent_s in after.items()}
+        before = so_far()
 
 
-async def work_b(bench: Bench) -> None:
-    """64 operations in flight."""
-    queue, dictionary = bench.client.queue("many"), bench.client.dictionary("many")
-    await bench.rate("B", "enqueue", lambda number: queue.enqueue(item(number)), MANY_OPERATIONS)
-    await bench.rate("B", "dequeue", lambda _: queue.dequeue(), MANY_OPERATIONS)
-    keys = [f"key-{number}" for number in range(1000)]
-    await bench.rate("B", "put", lambda n: dictionary.put(keys[n % len(keys)], item(n)), MANY_OPERATIONS)
-    await bench.rate("B", "get", lambda n: dictionary.get(keys[n % len(keys)]), MANY_OPERATIONS)
+async def singly(cluster: LocalCluster, client: AsyncClient, scale: float) -> Figures:
+    """A: one operation in flight."""
+    bounds = Bounds(LONG_S, round(400 * scale))
+    figures = timed(Ground(client, "one-"), SINGLES, [1], bounds)
+    return {
+        (f"{figure.operation} {name}", "ms"): (value, spent)
+        async for figure, spent in with_spent(cluster, figures)
+        for name, value in figure.ms.items()
+        if name in ("p50", "p99")
+    }
 
 
-async def work_c(bench: Bench) -> None:
-    """Batches, a few in flight."""
-    queue = bench.client.queue("batches")
-
-    async def enqueue(number: int) -> None:
-        await queue.enqueue_many([item(number * BATCH_ITEMS + place) for place in range(BATCH_ITEMS)])
-
-    async def dequeue(_: int) -> None:
-        left = BATCH_ITEMS
-        while left:
-            left -= len(await queue.dequeue(max_items=left))
-
-    for name, operation in (("enqueue", enqueue), ("dequeue", dequeue)):
-        await bench.rate("C", name, operation, BATCHES, in_flight=BATCHES_IN_FLIGHT, each=BATCH_ITEMS)
+async def rates(
+    works: list[str], items: int, cluster: LocalCluster, client: AsyncClient, scale: float
+) -> Figures:
+    """B and C: how many items a second."""
+    figures = timed(Ground(client, "many-"), works, [IN_FLIGHT], Bounds(LONG_S, round(items * scale)))
+    return {
+        (figure.operation, "items/s"): (figure.items_per_s, spent)
+        async for figure, spent in with_spent(cluster, figures)
+    }
 
 
-async def work_d(bench: Bench) -> None:
+async def work_d(cluster: LocalCluster, client: AsyncClient, _: float) -> Figures:
     """A steady stream, and the longest silence in it around the death of each replica in turn."""
-    queue = bench.client.queue("paced")
+    queue = client.queue("paced")
     await queue.enqueue_many([item(number) for number in range(WARM_UP)])
     await queue.dequeue(max_items=WARM_UP)
     gaps: dict[str, list[float]] = {}
-    for victim in bench.cluster.urls:
+    for victim in cluster.urls:
         for name, operation in (
             ("enqueue", lambda n: queue.enqueue(item(n))),
             ("dequeue", lambda _: queue.dequeue()),
         ):
-            before_s, after_s = await longest_gaps_s(operation, partial(bench.cluster.kill, victim))
+            before_s, after_s = await longest_gaps_s(operation, partial(cluster.kill, victim))
             gaps.setdefault(f"{name} gap before", []).append(before_s)
             gaps.setdefault(f"{name} gap", []).append(after_s)
-            await asyncio.to_thread(bench.cluster.restart, victim)
-    for name, found in gaps.items():
-        bench.figures["D", name, "s"] = max(found), {}
+            await asyncio.to_thread(cluster.restart, victim)
+    return {(name, "s"): (max(found), {}) for name, found in gaps.items()}
 
 
 async def longest_gaps_s(operation: Operation, kill: Callable[[], None]) -> tuple[float, float]:
@@ -211,81 +138,79 @@ async def longest_gaps_s(operation: Operation, kill: Callable[[], None]) -> tupl
     )
 
 
-async def work_rest(bench: Bench) -> None:
+async def work_rest(cluster: LocalCluster, _: AsyncClient, scale: float) -> Figures:
     """Enqueues over the typed endpoints, spread over all replicas by plain connections."""
-    places = [url.removeprefix("http://").rpartition(":") for url in bench.cluster.urls.values()]
-    connections = [
-        await PlainConnection.open(places[n % len(places)][0], int(places[n % len(places)][2]))
-        for n in range(IN_FLIGHT)
-    ]
-    free = list(connections)
+    places = itertools.islice(itertools.cycle(map(urlsplit, cluster.urls.values())), IN_FLIGHT)
+    free = [await PlainConnection.open(str(place.hostname), place.port or 0) for place in places]
 
     async def enqueue(number: int) -> None:
         connection = free.pop()
-        body = json.dumps({"items": [item(number)]}).encode()
-        status = await connection.post("/v1/queues/rest/items", body)
+        status = await connection.post(
+            "/v1/queues/rest/items", json.dumps({"items": [item(number)]}).encode()
+        )
         assert status < 300, f"an enqueue over REST was answered with {status}"
         free.append(connection)
 
-    for number in range(IN_FLIGHT):
-        await enqueue(number)
-    await bench.rate("REST", "enqueue", enqueue, REST_OPERATIONS)
-    for connection in connections:
+    await in_flight(enqueue, IN_FLIGHT, LONG_S, IN_FLIGHT)
+    taken = await in_flight(enqueue, IN_FLIGHT, LONG_S, max(IN_FLIGHT, round(REST_OPERATIONS * scale)))
+    for connection in free:
         connection.close()
+    return {("enqueue", "items/s"): (len(taken.each_s) / taken.seconds, {})}
 
 
-RUN: Final[dict[str, Callable[[Bench], Awaitable[None]]]] = dict(
-    zip(WORKS, (work_a, work_b, work_c, work_d, work_rest), strict=True)
-)
+RUN: Final[dict[str, Callable[[LocalCluster, AsyncClient, float], Awaitable[Figures]]]] = {
+    "A": singly,
+    "B": partial(rates, SINGLES, 12_000),
+    "C": partial(rates, ["batches"], 60_000),
+    "D": work_d,
+    "REST": work_rest,
+}
 
 
-async def run_once(works: list[str], replicas: int, scale: float) -> Bench:
+async def run_once(setting: Setting) -> dict[str, Figures]:
     """All works, on a cluster of its own."""
-    with (
-        tempfile.TemporaryDirectory(prefix="quorate-bench-") as folder,
-        LocalCluster.create(Path(folder) / "c", replicas=replicas) as cluster,
-    ):
-        cluster.start()
-        cluster.ready()
+    scale = TRIAL if setting.is_trial else 1.0
+    with fresh(setting.replicas) as cluster:
         async with connect_async(cluster.document) as client:
-            bench = Bench(cluster, client, scale)
-            for work in works:
-                await RUN[work](bench)
-            return bench
+            return {work: await RUN[work](cluster, client, scale) for work in setting.works}
 
 
-def main() -> None:
-    """Run, and print one line per figure."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--works", default="A,B,C")
-    parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--replicas", type=int, default=3)
-    parser.add_argument("--scale", type=float, default=1.0)
-    add_options(parser)
-    options = parser.parse_args()
-    peers = chosen(options)
-    works = options.works.split(",")
-    if unknown := set(works) - set(WORKS):
-        parser.error(f"no such work: {', '.join(sorted(unknown))}; there are {', '.join(WORKS)}")
-    benches: list[Bench] = []
-    loads: list[float] = []
+def run(setting: Setting) -> Iterator[Line]:
+    """The works, run after run: every run's value, median, least and most, processor time per item of the client and of each replica; beside
+    the peers also their figures, and the ratio of ours to theirs."""
+    ours: list[dict[str, Figures]] = []
     theirs: list[Theirs] = []
-    for _ in range(options.runs):
-        loads.append(os.getloadavg()[0])
-        benches.append(asyncio.run(run_once(works, options.replicas, options.scale)))
-        if peers is not None:
-            theirs.append(peers.works(works))
-    for work, figure, unit in benches[0].figures:
-        values = [bench.figures[work, figure, unit][0] for bench in benches]
-        spent = [bench.figures[work, figure, unit][1] for bench in benches]
-        line = {"work": work, "figure": figure, "unit": unit, "median": rounded(median(values))}
-        line |= {"min": rounded(min(values)), "max": rounded(max(values)), "runs": list(map(rounded, values))}
-        line |= {"cpu_us": {who: rounded(median(each[who] for each in spent)) for who in spent[0]}}
-        line |= beside((work, figure), values, theirs)
-        print(json.dumps(line | machine() | {"load": [round(load, 2) for load in loads]}), flush=True)
+    for _ in range(setting.runs):
+        ours.append(asyncio.run(run_once(setting)))
+        if setting.peers is not None:
+            theirs.append(setting.peers.works(setting.works))
+    for work, figures in ours[0].items():
+        for figure, unit in figures:
+            values = [each[work][figure, unit][0] for each in ours]
+            spent = [each[work][figure, unit][1] for each in ours]
+            line: Line = {"work": work, "figure": figure, "unit": unit, "median": rounded(median(values))}
+            line |= {
+                "min": rounded(min(values)),
+                "max": rounded(max(values)),
+                "runs": [*map(rounded, values)],
+            }
+            line |= {"cpu_us": {who: rounded(median(each[who] for each in spent)) for who in spent[0]}}
+            yield line | beside((work, figure), values, theirs)
 
 
-if __name__ == "__main__":
-    main()
+def sweep(setting: Setting) -> Iterator[Line]:
+    """Throughput and latency over operations in flight, ours and then the peers': what `plots.py` draws. RabbitMQ's dequeues a second are those
+    of a consumer that items are pushed to, where these are more; what a dequeue takes is told of `basic_get` with an acknowledgement."""
+    widths, seconds = ([1, 8], 0.2) if setting.is_trial else (WIDTHS, 3.0)
+    for each in asyncio.run(_swept(setting.replicas, widths, Bounds(seconds, MOST))):
+        line: Line = {"sweep": each.operation, "system": "Quorate", "in_flight": each.in_flight}
+        line |= {"count": each.count, "per_s": each.items_per_s}
+        yield line | {f"{name}_ms": value for name, value in each.ms.items()}
+    if setting.peers is not None:
+        yield from setting.peers.lines("sweep", "--widths", *map(str, widths), "--seconds", str(seconds))
+
+
+async def _swept(replicas: int, widths: list[int], bounds: Bounds) -> list[Figure]:
+    with fresh(replicas) as cluster:
+        async with connect_async(cluster.document) as client:
+            return [each async for each in timed(Ground(client, "sweep-"), SINGLES, widths, bounds)]

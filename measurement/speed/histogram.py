@@ -14,11 +14,11 @@ _EIGHTHS: Final = " ▏▎▍▌▋▊▉"
 
 
 class Class(NamedTuple):
-    """So many took longer than `above_ms` and no longer than `to_ms`."""
+    """So many operations took longer than `above_ms` and no longer than `to_ms`."""
 
     above_ms: float
     to_ms: float
-    count: int
+    operations: int
 
 
 def percentiles(each_s: Sequence[float]) -> dict[str, float]:
@@ -55,11 +55,11 @@ def drawn(found: Sequence[Class], columns: int, *, is_ascii: bool) -> list[str]:
     """One line a class, of `columns` characters at most: its bounds, its count, and a bar, which only an empty class lacks."""
     heads = [f"{each.above_ms:g} to {each.to_ms:g} ms" for each in found]
     widest = max(map(len, heads), default=0)
-    most = max((each.count for each in found), default=0)
+    most = max((each.operations for each in found), default=0)
     digits = len(f"{most:,}")
     room = columns - widest - digits - 3
     return [
-        f"{head:>{widest}} {each.count:>{digits},} |{_bar(each.count / most * room, is_ascii=is_ascii)}".rstrip()
+        f"{head:>{widest}} {each.operations:>{digits},} |{_bar(each.operations / most * room, is_ascii=is_ascii)}".rstrip()
         for head, each in zip(heads, found, strict=True)
     ]
 

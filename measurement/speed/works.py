@@ -48,6 +48,11 @@ class InUse(Exception):
     """Objects that the works would empty at their end hold something."""
 
 
+def item(number: int, item_bytes: int = ITEM_BYTES) -> str:
+    """A value whose JSON text has so many bytes."""
+    return f"{number:08d}".ljust(item_bytes - 2, "x")
+
+
 class Ground:
     """The objects that the works use: a queue and a dictionary, with the names `prefix` and their type's."""
 
@@ -59,9 +64,8 @@ class Ground:
         self._run: Final = secrets.token_hex(8)
         self._keyed: Final = count()
 
-    def item(self, number: int) -> str:
-        """A value whose JSON text has as many bytes as items have."""
-        return f"{number:08d}".ljust(self._item_bytes - 2, "x")
+    def _item(self, number: int) -> str:
+        return item(number, self._item_bytes)
 
     async def check_unused(self) -> None:
         """Raises InUse."""
@@ -83,7 +87,7 @@ class Ground:
     def queue(self) -> Sequence[Step]:
         """One item at a time."""
         return (
-            Step("enqueue", lambda number: self._queue.enqueue(self.item(number))),
+            Step("enqueue", lambda number: self._queue.enqueue(self._item(number))),
             Step("dequeue", lambda _: self._queue.dequeue(), takes=True),
         )
 
@@ -99,13 +103,13 @@ class Ground:
 
         async def put(number: int) -> None:
             key = keys[number % KEYS]
-            await dictionary.put(key, self.item(number))
-            values[key] = self.item(number)
+            await dictionary.put(key, self._item(number))
+            values[key] = self._item(number)
 
         async def compare_and_set(number: int) -> None:
             key = keys[number % KEYS]
-            if await dictionary.compare_and_set(key, values.get(key), self.item(number)):
-                values[key] = self.item(number)
+            if await dictionary.compare_and_set(key, values.get(key), self._item(number)):
+                values[key] = self._item(number)
             else:  # One whose outcome nobody heard took effect: it is in the way of all later ones.
                 values[key] = await dictionary.get(key)
 
@@ -120,7 +124,7 @@ class Ground:
         size = self._batch_items
 
         async def enqueue(number: int) -> None:
-            await self._queue.enqueue_many([self.item(number * size + place) for place in range(size)])
+            await self._queue.enqueue_many([self._item(number * size + place) for place in range(size)])
 
         async def dequeue(_: int) -> None:
             left = size
@@ -134,7 +138,7 @@ class Ground:
 
     async def _enqueue_keyed(self, number: int) -> None:
         key = f"{self._run}-{next(self._keyed)}"
-        await self._queue.enqueue(self.item(number), idempotency_key=key)
+        await self._queue.enqueue(self._item(number), idempotency_key=key)
 
 
 class Work(NamedTuple):

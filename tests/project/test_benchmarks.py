@@ -1,4 +1,4 @@
-"""Shows that the benchmarks still start, and that what is made of their lines (model, plots, ratios) is made as it says.
+"""Shows that the benchmarks still start, and that what is made of their lines (plots, ratios) is made as it says.
 
 No figure is measured here: that takes a machine that does nothing else.
 """
@@ -8,6 +8,7 @@ import itertools
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -16,7 +17,17 @@ import pytest
 
 FOLDER = Path(__file__).parents[2] / "benchmarks"
 # Without a command: what others import, and what only a Python with the peers' packages can run.
-MODULES = {"circumstances", "in_flight", "paced", "peers", "plain_http", "peer_run", "peer_changing"}
+MODULES = {
+    "changing",
+    "circumstances",
+    "consumers",
+    "paced",
+    "peers",
+    "plain_http",
+    "processor_time",
+    "works",
+}
+MODULES |= {"peer_run", "peer_changing"}
 SCRIPTS = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem not in MODULES)
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -36,14 +47,15 @@ def test_script_explains_itself(script: str) -> None:
 
 def point(system: str, width: int, **figures: float) -> dict[str, Any]:
     """A line of the sweep."""
-    line = {"sweep": "enqueue", "system": system, "in_flight": width, "load": 0.1, "cpus": 2, "commit": "c"}
+    line = {"sweep": "enqueue", "system": system, "in_flight": width, "load": 0.1}
     return line | {"per_s": 1000.0 * width, "p50_ms": 1.0, "p90_ms": 2.0} | figures
 
 
 def test_a_plot_says_in_words_what_it_draws(tmp_path: Path) -> None:
     lines = [point("Quorate", 1), point("Quorate", 64), point("etcd", 1), point("etcd", 64, per_s=321.0)]
-    (tmp_path / "sweep.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
-    words = [str(FOLDER / "plots.py"), str(tmp_path / "sweep.jsonl"), "--out", str(tmp_path)]
+    run = {"made_by": {"cpus": 2, "commit": "c"}, "sweep": lines}
+    (tmp_path / "run.json").write_text(json.dumps(run))
+    words = [str(FOLDER / "plots.py"), str(tmp_path / "run.json"), "--out", str(tmp_path)]
     subprocess.run([sys.executable, *words], check=True, timeout=60)
     root = ElementTree.parse(tmp_path / "throughput.svg").getroot()
     assert len(root.findall(f".//{SVG}g/{SVG}polyline")) == 2
@@ -60,35 +72,31 @@ def test_labels_at_the_ends_of_lines_keep_apart() -> None:
     assert max(placed) <= plots.PANEL_HEIGHT - plots.BOTTOM
 
 
-def test_costs_of_the_model_give_back_what_they_were_made_of() -> None:
-    model: Any = __import__("model")
-    cost = model.Cost.between(500e-6, 20e-6)
-    assert cost.batch_s(1) == pytest.approx(500e-6)
-    assert cost.batch_s(64) / 64 == pytest.approx(20e-6)
+def test_an_experiment_that_fails_keeps_no_other_from_running(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run: Any = __import__("run")
+
+    def broken(_: object) -> Iterator[dict[str, Any]]:
+        yield {"line": 1}
+        raise ConnectionError("gone")
+
+    monkeypatch.setattr(run, "EXPERIMENTS", {"broken": broken, "good": lambda _: iter([{"line": 2}])})
+    found, is_good = run.run(["broken", "good"], None)
+    assert not is_good
+    assert {name: [line["line"] for line in lines] for name, lines in found.items()} == {
+        "broken": [1],
+        "good": [2],
+    }
+    told = capsys.readouterr()
+    assert [json.loads(line)["experiment"] for line in told.out.splitlines()] == ["broken", "good"]
+    assert "ConnectionError: gone" in told.err
 
 
-def test_the_model_leaves_out_what_took_too_little_time_to_be_measured() -> None:
-    """The processor's clock counts hundredths of a second: a short trial may see none."""
-    model: Any = __import__("model")
-    lines = [
-        {"cpu": f"{name}, {width} in flight", "process": process, "us": us}
-        for name, us in (("enqueue", 100.0), ("get", 0.0))
-        for width in (1, model.MANY)
-        for process in ("front end", "replica")
-    ]
-    assert list(model.kinds(lines, 0.0)) == ["enqueue"]
-
-
-def test_the_model_counts_rounds_syncs_and_shared_cores() -> None:
-    model: Any = __import__("model")
-    front, replica = model.Cost(0.0, 400e-6), model.Cost(0.0, 300e-6)
-    far = model.Place("far", 10e-3, 1e-3)
-    times = {name: model.Kind(name, front, replica, 0.0).cycle_s(far, 1) for name in model.ROUNDS}
-    assert times["enqueue"] == pytest.approx(11.7e-3)
-    assert times["get"] == pytest.approx(10.7e-3)
-    assert times["compare-and-set"] == pytest.approx(22.7e-3)
-    here = model.Place("here", 0.0, 0.0, cores=1)
-    assert model.Kind("enqueue", front, replica, 0.0).cycle_s(here, 1, 7) == pytest.approx(2.5e-3)
+def test_consumers_are_compared_pair_by_pair() -> None:
+    consumers: Any = __import__("consumers")
+    found = consumers.summary({"one": [100.0, 50.0, 10.0], "many": [100.0, 200.0, 20.0]})
+    assert found == {"one": 50.0, "many": 100.0, "many to one": [2.0, 1.0, 4.0]}
 
 
 def test_a_ratio_is_taken_pair_by_pair_against_the_better_way() -> None:
