@@ -62,6 +62,7 @@ def test_a_plot_says_in_words_what_it_draws(tmp_path: Path) -> None:
     description = root.findtext(f"{SVG}desc") or ""
     assert "Quorate: 1: 1,000, 64: 64,000." in description
     assert "etcd: 1: 1,000, 64: 321." in description
+    assert "2 cores, commit c, load 0.1 to 0.1" in "".join(root.itertext())
 
 
 def test_labels_at_the_ends_of_lines_keep_apart() -> None:
