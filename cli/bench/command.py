@@ -165,5 +165,5 @@ async def _clear(ground: Ground, prefix: str) -> None:
         await ground.clear()
     except (QuorateError, TimeoutError) as error:
         say(
-            f"queue/{prefix}queue and dictionary/{prefix}dictionary are not empty yet: {error or 'it took too long'}"
+            f"queue/{prefix}queue and dictionary/{prefix}dictionary are not empty yet: {str(error) or 'it took too long'}"
         )
