@@ -10,7 +10,7 @@ import asyncio
 import itertools
 import json
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from functools import partial
 from statistics import median
 from typing import Final
@@ -48,29 +48,35 @@ Figures = dict[tuple[str, str], tuple[float, Spent]]
 """By name and unit."""
 
 
-async def with_spent(
-    cluster: LocalCluster, figures: AsyncIterator[Figure]
-) -> AsyncIterator[tuple[Figure, Spent]]:
-    """Each figure with what its items cost. The warm-up of a work counts to its first."""
+class Spending:
+    """Processor time of the client and of each replica while one figure after the other is made."""
 
-    def so_far() -> dict[str, float]:
-        return {"client": own_cpu_s()} | {id: cpu_s(pid) for id, pid in cluster.pids.items()}
+    def __init__(self, cluster: LocalCluster) -> None:
+        self._pids: Final = cluster.pids
+        self._before: dict[str, float] = {}
 
-    before = so_far()
-    async for figure in figures:
-        after = so_far()
+    def begin(self) -> None:
+        """What is spent from here on counts."""
+        self._before = self._so_far()
+
+    def of(self, figure: Figure) -> Spent:
+        """For each of its items."""
         items = max(1, figure.count * figure.items_each)
-        yield figure, {who: round((spent_s - before[who]) / items * 1e6, 1) for who, spent_s in after.items()}
-        before = so_far()
+        return {
+            who: round((spent_s - self._before[who]) / items * 1e6, 1)
+            for who, spent_s in self._so_far().items()
+        }
+
+    def _so_far(self) -> dict[str, float]:
+        return {"client": own_cpu_s()} | {id: cpu_s(pid) for id, pid in self._pids.items()}
 
 
 async def singly(cluster: LocalCluster, client: AsyncClient, scale: float) -> Figures:
     """A: one operation in flight."""
-    bounds = Bounds(LONG_S, round(400 * scale))
-    figures = timed(Ground(client, "one-"), SINGLES, [1], bounds)
+    spending, bounds = Spending(cluster), Bounds(LONG_S, round(400 * scale))
     return {
-        (f"{figure.operation} {name}", "ms"): (value, spent)
-        async for figure, spent in with_spent(cluster, figures)
+        (f"{figure.operation} {name}", "ms"): (value, spending.of(figure))
+        async for figure in timed(Ground(client, "one-"), SINGLES, [1], bounds, begins=spending.begin)
         for name, value in figure.ms.items()
         if name in ("p50", "p99")
     }
@@ -80,10 +86,14 @@ async def rates(
     works: list[str], items: int, cluster: LocalCluster, client: AsyncClient, scale: float
 ) -> Figures:
     """B and C: how many items a second."""
-    figures = timed(Ground(client, "many-"), works, [IN_FLIGHT], Bounds(LONG_S, round(items * scale)))
+    spending, ground, bounds = (
+        Spending(cluster),
+        Ground(client, "many-"),
+        Bounds(LONG_S, round(items * scale)),
+    )
     return {
-        (figure.operation, "items/s"): (figure.items_per_s, spent)
-        async for figure, spent in with_spent(cluster, figures)
+        (figure.operation, "items/s"): (figure.items_per_s, spending.of(figure))
+        async for figure in timed(ground, works, [IN_FLIGHT], bounds, begins=spending.begin)
     }
 
 

@@ -162,8 +162,9 @@ async def timed(
     widths: Sequence[int],
     bounds: Bounds,
     is_over: Callable[[], bool] = lambda: False,
+    begins: Callable[[], object] = lambda: None,
 ) -> AsyncIterator[Figure]:
-    """The figure of each step of the works, once it is done. Between two there is nothing but the warm-up of a work. An operation that fails is counted; one of
+    """The figure of each step of the works, once it is done. `begins` is called when its warm-up is over. An operation that fails is counted; one of
     a warm-up raises QuorateError."""
     for name in works:
         work = WORKS[name]
@@ -177,6 +178,7 @@ async def timed(
                 most = max(1, bounds.items // step.items)
                 if is_over():
                     return
+                begins()
                 taken = await in_flight(
                     step.call,
                     width,
