@@ -6,9 +6,11 @@ They are the same for `quorate bench`, on a cluster that is there, and for `benc
 import asyncio
 import secrets
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from functools import partial
 from itertools import count
 from typing import Final, NamedTuple
 
+from ...api_specs.limits import ENTRY_BYTES
 from ...client_sdk import AsyncClient, QuorateError
 from .figures import Figure, figure_of
 from .in_flight import Operation, in_flight
@@ -60,7 +62,9 @@ class Ground:
         self._queue: Final = client.queue(f"{prefix}queue")
         self._dictionary: Final = client.dictionary(f"{prefix}dictionary")
         self._item_bytes: Final = item_bytes
-        self._batch_items: Final = min(BATCH_ITEMS, client.document.limits.batch_items_max)
+        limits = client.document.limits
+        room = limits.body_bytes_max // 2 // (item_bytes + ENTRY_BYTES)
+        self._batch_items: Final = max(1, min(BATCH_ITEMS, limits.batch_items_max, room))
         self._run: Final = secrets.token_hex(8)
         self._keyed: Final = count()
 
@@ -120,7 +124,7 @@ class Ground:
         )
 
     def batches(self) -> Sequence[Step]:
-        """As many items at once as a batch may have, and BATCH_ITEMS at most."""
+        """As many items at once as a batch may have and half a message has room for, and BATCH_ITEMS at most."""
         size = self._batch_items
 
         async def enqueue(number: int) -> None:
@@ -165,13 +169,14 @@ async def timed(
     begins: Callable[[], object] = lambda: None,
 ) -> AsyncIterator[Figure]:
     """The figure of each step of the works, once it is done. `begins` is called when its warm-up is over. An operation that fails is counted; one of
-    a warm-up raises QuorateError."""
+    a warm-up raises QuorateError, unless there is a figure already, which would be lost."""
+    warm_up = partial(in_flight, width=WARM_WIDTH, seconds=WARM_S, is_over=is_over)
     for name in works:
         work = WORKS[name]
         steps = work.steps(ground)
         for step in steps:
             if not is_over():
-                await in_flight(step.call, WARM_WIDTH, WARM_S, step.warm_up, is_over=is_over)
+                await warm_up(step.call, most=step.warm_up)
         for width in widths if work.in_flight is None else (work.in_flight,):
             done = 0
             for step in steps:
@@ -189,3 +194,4 @@ async def timed(
                 )
                 done = len(taken.each_s)
                 yield figure_of(name, step.operation, width, step.items, *taken)
+                warm_up = partial(warm_up, failures=(QuorateError,))

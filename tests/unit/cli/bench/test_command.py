@@ -75,6 +75,14 @@ def test_what_is_asked_wrongly_is_refused(run: Run, words: tuple[str, ...], told
     assert told in refused.stderr
 
 
+def test_a_batch_has_as_many_items_as_a_message_has_room_for(run: Run) -> None:
+    words = ("--works", "batches", "--bytes", "100000", "--items", "42", "--seconds", "60", "--json")
+    done = run("bench", *words)
+    assert done.returncode == 0, done.stderr
+    figures = json.loads(done.stdout)["figures"]
+    assert [(each["count"], each["items_each"], each["failed"]) for each in figures] == [(1, 41, {})] * 2
+
+
 def test_a_stream_that_is_not_utf_8_gets_ascii(run: Run) -> None:
     """Standard output is text without an encoding here."""
     done = run("bench", *SHORT, "--works", "keyed", "--in-flight", "2")

@@ -44,12 +44,20 @@ async def test_what_failed_is_counted_and_nobody_takes_more_than_was_brought(
     ]
 
 
-async def test_an_error_of_the_warm_up_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_error_of_the_warm_up_ends_it_unless_there_is_a_figure(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     async def fail(_: int) -> None:
         raise Unavailable("no quorum", definite=True)
 
+    async def succeed(_: int) -> None:
+        pass
+
     made: Any = works.WORKS
-    monkeypatch.setitem(made, "made", Work(lambda _: [Step("fail", fail)]))
+    monkeypatch.setitem(made, "bad", Work(lambda _: [Step("fail", fail)]))
+    monkeypatch.setitem(made, "good", Work(lambda _: [Step("succeed", succeed)]))
     ground: Any = Ground
     with pytest.raises(Unavailable):
-        _ = [each async for each in timed(ground, ["made"], [1], Bounds(600.0, 10))]
+        _ = [each async for each in timed(ground, ["bad"], [1], Bounds(600.0, 10))]
+    found = [each async for each in timed(ground, ["good", "bad"], [1], Bounds(600.0, 10))]
+    assert [(each.count, each.failed) for each in found] == [(10, {}), (0, {"Unavailable": 10})]
