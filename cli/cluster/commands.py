@@ -36,7 +36,7 @@ from .document import (
     write_new,
 )
 from .local_cluster import HERE, READY_DEADLINE_S, LocalCluster
-from .serve_command import PROBE_EVERY, ProbeEveryOption, probe_step_s
+from .serve_command import PROBE_EVERY, probe_step_s
 from .status import ask_all, without_code
 
 _WATCH_S: Final = 0.2
@@ -170,14 +170,14 @@ def up(
     deadline_s: Annotated[
         float, typer.Option("--deadline", metavar="SECONDS", min=0.01, help="To be ready within.")
     ] = READY_DEADLINE_S,
-    probe_log: Annotated[
-        bool,
+    probe_every: Annotated[
+        str,
         typer.Option(
-            "--probe-log",
-            help="Have each replica note, in DIR/probe-log, which replicas vote as it sees them, for `quorate report --cluster DIR`.",
+            "--probe-every",
+            metavar=PROBE_EVERY,
+            help="Have each replica note at each such step, in DIR/probe-log, which replicas vote as it sees them, for `quorate report --cluster DIR`.",
         ),
-    ] = False,
-    probe_every: ProbeEveryOption = PROBE_EVERY,
+    ] = "",
     as_json: AsJson = False,
 ) -> None:
     """Run all replicas of a cluster in this terminal; one JSON line when all are ready. Ctrl-C stops them.
@@ -185,10 +185,11 @@ def up(
     Started again with the same --data, it goes on with the same document and the same contents.
     """
     del as_json  # The answer is a JSON line in any case.
-    probe_step_s(probe_every)
+    if probe_every:
+        probe_step_s(probe_every)
     with stopped_at_end(data) as (root, at_end):
         running = at_end.enter_context(_local_cluster(root, cluster, replicas, ports))
-        if probe_log:
+        if probe_every:
             _note_probes(running, probe_every)
         running.start()
         running.ready(deadline_s)

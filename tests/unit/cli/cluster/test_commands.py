@@ -171,9 +171,7 @@ def test_up_waits_for_no_end_that_never_comes(tmp_path: Path) -> None:
     refused = quorate("up", "--data", str(tmp_path / "up"), "--deadline", "nan", timeout_s=20)
     assert refused.returncode == 2
     assert "Invalid value for '--deadline'" in refused.stderr
-    refused = quorate(
-        "up", "--data", str(tmp_path / "up"), "--probe-log", "--probe-every", "0s", timeout_s=20
-    )
+    refused = quorate("up", "--data", str(tmp_path / "up"), "--probe-every", "0s", timeout_s=20)
     assert refused.returncode == 2
     assert "--probe-every 0s: give 0.1s to 1h" in refused.stderr
     assert not (tmp_path / "up").exists()
