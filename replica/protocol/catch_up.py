@@ -334,10 +334,12 @@ def resumed(since: int) -> Progress:
 
 
 def missing(name: str, timestamps: Iterable[Timestamp], log: Log) -> tuple[Timestamp, ...]:
-    """Those of the entries that a view may need, and this replica does not have."""
+    """Those of the entries that a view may need, and this replica does not have: neither in its log nor in what is decided."""
     state = _state(name, log)
-    wanted = [t for t in timestamps if t > least(state)]
-    return tuple(sorted(set(wanted) - log.stored(name, wanted), reverse=True)) if wanted else ()
+    wanted = {t for t in timestamps if t > least(state)}
+    if wanted and state.accepted == state.committed:
+        wanted.difference_update(entry.t for entry in state.summary.adopted)
+    return tuple(sorted(wanted - log.stored(name, list(wanted)), reverse=True)) if wanted else ()
 
 
 def overtaken(name: str, left: Collection[Timestamp], log: Log) -> set[Timestamp]:

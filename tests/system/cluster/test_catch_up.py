@@ -31,6 +31,7 @@ from quorate.cli.cluster.status import ask_all
 from quorate.client_sdk import connect
 from quorate.client_sdk.protocol.core.values import Unanswered
 from quorate.client_sdk.transport.http_transport import HttpTransport
+from quorate.timestamps.ballot import NO_BALLOT
 from quorate.timestamps.timestamp import make, wall_us
 from tests.system.harness import WAIT_S, Clusters, until_now
 from tests.unit.cli.conftest import quorate
@@ -110,18 +111,19 @@ def test_entry_that_fences_keep_from_its_quorum_is_decided_though_nobody_calls(c
     """Whoever stored it vanished. All others asked for it for ever, and a learner got no vote."""
     cluster = clusters.start()
     stamp = make(time.time_ns() // 1000, 0, "left")
-    assert isinstance(
-        ask(cluster, "r1", Append("register/left", (Entry(stamp, stamp, Value("7")),))), Appended
-    )
     above = make(wall_us(stamp) + 1, 0, "left")
-    for replica in cluster.urls:
-        assert isinstance(ask(cluster, replica, Collect("register/left", fence=above)), Collected)
+    names = ("register/left", "queue/left")
+    for name in names:
+        assert isinstance(ask(cluster, "r1", Append(name, (Entry(stamp, stamp, Value("7")),))), Appended)
+        for replica in cluster.urls:
+            assert isinstance(ask(cluster, replica, Collect(name, fence=above)), Collected)
 
     def is_decided(replica: str) -> bool:
-        told = ask(cluster, replica, Collect("register/left"))
-        return isinstance(told, Collected) and told.status.horizon >= stamp
+        told = [ask(cluster, replica, Collect(name)) for name in names]
+        return all(isinstance(each, Collected) and each.status.committed != NO_BALLOT for each in told)
 
-    until_now(lambda: all(map(is_decided, cluster.urls)), "all know of a decision")
+    until_now(lambda: all(map(is_decided, cluster.urls)), "all know of decisions")
     until_now(lambda: are_level(cluster), "all say that they are level")
     with connect(cluster.document, deadline_s=10) as client:
         assert client.register("left").read() == 7
+        assert client.queue("left").dequeue() == 7

@@ -30,7 +30,7 @@ from quorate.replica.protocol.catch_up import (
     missing,
     resumed,
 )
-from quorate.replica.protocol.log import Effect, Forget, Log, MarkComplete, ObjectState, PutRows
+from quorate.replica.protocol.log import Effect, Forget, Log, MarkComplete, ObjectState, PutRows, PutState
 from quorate.replica.protocol.room import handle_within
 from quorate.timestamps.ballot import NO_BALLOT, Ballot
 from quorate.timestamps.clock import Now
@@ -418,6 +418,25 @@ def test_what_came_here_by_another_way_is_waited_for_no_longer() -> None:
     progress.begin()
     assert heard(progress, Changed(9), replica) == []
     assert progress.is_level
+
+
+@pytest.mark.parametrize("is_committed", [True, False])
+def test_what_a_decision_here_has_taken_up_is_not_waited_for(is_committed: bool) -> None:
+    """Of a queue it is in no log, and its horizon stands below it: what a read repair had put in force was asked for and repaired for ever."""
+    progress, replica = begun()
+    replica.ask(Collect(NAME, fence=at(5)))
+    progress.wait_for(lack(3, 4))
+    decided = ballot(6)
+    taken_up = ObjectState(
+        NAME,
+        fence=at(5),
+        accepted=decided,
+        committed=decided if is_committed else NO_BALLOT,
+        summary=Summary(adopted=(entry(3),)),
+    )
+    replica.store.apply(PutState(taken_up))
+    progress.begin()
+    assert heard(progress, Changed(9), replica) == [lack(4) if is_committed else lack(4, 3)]
 
 
 def test_what_was_told_and_may_not_be_installed_is_waited_for() -> None:
