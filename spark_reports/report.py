@@ -125,7 +125,7 @@ def make_report(input_path: Where | None, output_dir: Where, options: Options | 
     """
     wanted = options or Options()
     uris = [str(each) for each in (input_path, output_dir, wanted.store) if is_uri(each)]
-    _check(wanted, uris)
+    check(wanted, uris)
     with _places(wanted, input_path, uris) as places:
         folder = None
         if wanted.store is not None and wanted.cluster is not None:
@@ -174,6 +174,11 @@ def _session(options: Options, size: Size) -> "AbstractContextManager[SparkSessi
     return local_session(
         options.master or EMBEDDED, driver_memory=options.driver_memory, size=size, conf=options.conf
     )
+
+
+def report_of(source: Source, output_dir: Place, options: Options, spark: "SparkSession") -> Report:
+    """As `make_report`, of these files, in a session that runs."""
+    return _Maker(source, output_dir, options, None, spark).make()
 
 
 class _Maker:
@@ -404,7 +409,8 @@ def _own_types(run: Run) -> dict[str, Called]:
     }
 
 
-def _check(options: Options, uris: Sequence[str]) -> None:
+def check(options: Options, uris: Sequence[str] = ()) -> None:
+    """See that options fit each other, and the URIs; ReportError where they do not."""
     _check_store(options, uris)
     if uris and options.engine == "python":
         raise ReportError(

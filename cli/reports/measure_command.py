@@ -22,13 +22,14 @@ from ...adts.plain_class import PlainClass
 from ...adts.specification import Specification
 from ...adts.types.catalogue import adt_of, known_types
 from ...api_specs.cluster import ClusterDocument
-from ...measurement.plan.durations import duration_text
+from ...measurement.plan.durations import BadDuration, duration_text, parse_duration
 from ...measurement.plan.own_calls import check_calls, own_types_of
 from ...measurement.plan.plan import Plan
 from ...measurement.plan.plan_check import parse_plan, prefill_of, warnings
 from ...measurement.plan.schedule import Schedule
 from ...measurement.run.measuring import Measured, Onlooker, Setting, measure, schedule_of
 from ...measurement.run.parquet import Converted, convert
+from ...measurement.run.recorder import FLUSH_S
 from ...measurement.run.replicas import NotStarted
 from ...measurement.run.run_folder import HISTORY, RUN, add_notes
 from ..check.weak_answers import missed_in, sentence_of
@@ -57,6 +58,14 @@ def measure_command(
         typer.Option("--dry-run", help="Show what would fail when, and what would be measured; run nothing."),
     ] = False,
     keep: Annotated[bool, typer.Option("--keep", help="Keep the replicas' data folders and logs.")] = False,
+    rotate: Annotated[
+        str,
+        typer.Option(
+            "--rotate",
+            metavar="60s",
+            help="Rows go to a new file so often, and stay lines: for quorate report --follow, while the run goes on.",
+        ),
+    ] = "",
     as_json: AsJson = False,
 ) -> None:
     """Measure quorum choices on a live cluster while its replicas fail as a plan says.
@@ -68,6 +77,7 @@ def measure_command(
     docs/reference/measurement-plans.md explains plans, docs/reference/measurements.md the files of a run.
     """
     story = Console(stderr=True, highlight=False) if as_json else console()
+    rotate_s = _rotation(rotate)
     text = read_text(plan_path, f"The plan {plan_path}")
     plan = parse_plan(text, str(plan_path))
     document = read_document(plan_path.parent / plan.cluster.document) if plan.cluster.document else None
@@ -82,7 +92,7 @@ def measure_command(
         answer(as_json, _schedule_as_json(plan, schedule))
         return
     _make_empty(out)
-    measured, converted = _run(story, plan, text, document, classes, out, keep)
+    measured, converted = _run(story, plan, text, document, classes, out, keep, rotate_s)
     missed = list(_missed(out, plan, classes))
     add_notes(out, missed)
     _tell(story, measured, converted, out)
@@ -90,6 +100,19 @@ def measure_command(
         story.print(escape(sentence))
     if as_json:
         answer(True, _as_json(measured, converted, out))
+
+
+def _rotation(text: str) -> float | None:
+    """How long rows go to one file, in seconds; None for as long as the run goes on."""
+    if not text:
+        return None
+    try:
+        rotate_s = parse_duration(text)
+    except BadDuration as error:
+        raise Usage(f"--rotate: {error}") from None
+    if rotate_s < FLUSH_S:
+        raise Usage(f"--rotate {text}: rows are written every {FLUSH_S:g} s; give as much or more, as 60s")
+    return rotate_s
 
 
 def _missed(out: Path, plan: Plan, classes: Mapping[str, type]) -> Iterator[str]:
@@ -134,15 +157,22 @@ def _run(
     classes: Mapping[str, type],
     out: Path,
     keep: bool,
-) -> tuple[Measured, Converted]:
+    rotate_s: float | None,
+) -> tuple[Measured, Converted | None]:
     if document is not None:
-        setting = Setting(out, document, None, text, token=read_token(), made=_MADE, classes=classes)
+        setting = Setting(
+            out, document, None, text, token=read_token(), made=_MADE, classes=classes, rotate_s=rotate_s
+        )
         measured = _measured(story, plan, setting)
     else:
         with _cluster(story, plan, out, keep) as cluster:
-            setting = Setting(out, cluster.document, cluster, text, made=_MADE, classes=classes)
+            setting = Setting(
+                out, cluster.document, cluster, text, made=_MADE, classes=classes, rotate_s=rotate_s
+            )
             measured = _measured(story, plan, setting)
         _tidy(story, cluster.root, keep=keep or bool(measured.course.deaths))
+    if rotate_s is not None:
+        return measured, None
     with busy(story, "Writing Parquet"):
         return measured, convert(out)
 
@@ -256,7 +286,7 @@ def _schedule_as_json(plan: Plan, schedule: Schedule) -> dict[str, Any]:
     }
 
 
-def _tell(story: Console, measured: Measured, converted: Converted, out: Path) -> None:
+def _tell(story: Console, measured: Measured, converted: Converted | None, out: Path) -> None:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for title in ("choice", "operation", "ok", "unavailable", "unknown", "answered"):
         table.add_column(title, no_wrap=True, justify="left" if title in ("choice", "operation") else "right")
@@ -267,7 +297,8 @@ def _tell(story: Console, measured: Measured, converted: Converted, out: Path) -
     story.print(table)
     for sentence in measured.course.notes:
         story.print(f"[yellow]Note:[/yellow] {escape(sentence)}")
-    story.print(escape(converted.sentence))
+    if converted is not None:
+        story.print(escape(converted.sentence))
     story.print(
         f"Measured for {duration_text(measured.length_s)}; it is in {escape(str(out))}.", soft_wrap=True
     )
@@ -283,7 +314,7 @@ def outcome_rows(outcomes: Mapping[tuple[str, str, str], int]) -> list[dict[str,
     ]
 
 
-def _as_json(measured: Measured, converted: Converted, out: Path) -> dict[str, Any]:
+def _as_json(measured: Measured, converted: Converted | None, out: Path) -> dict[str, Any]:
     return {
         "out": str(out.resolve()),
         "length_s": measured.length_s,
@@ -291,7 +322,7 @@ def _as_json(measured: Measured, converted: Converted, out: Path) -> dict[str, A
         "outcomes": outcome_rows(measured.outcomes),
         "probes": measured.probes,
         "notes": measured.course.notes,
-        "parquet": converted.is_parquet,
-        "rows_left_as_lines": converted.left,
+        "parquet": converted is not None and converted.is_parquet,
+        "rows_left_as_lines": 0 if converted is None else converted.left,
         "run": str((out / RUN).resolve()),
     }

@@ -16,11 +16,12 @@ from rich.markup import escape
 from rich.table import Table
 
 from ...measurement.plan.durations import BadDuration, parse_duration
-from ..failure import EXIT_FAILED, Failure, Usage
+from ..failure import EXIT_FAILED, Usage
 from ..output import AsJson, answer, console, reported
 from ..progress import busy
 from ..quorums.data_types import type_named
 from ..quorums.input import by_name, number, percent, whole_number
+from .follow import follow_command, objectives_in_force, reports_there
 from .observed import prepare
 
 ENGINES: Final = ("auto", "spark", "python")
@@ -162,6 +163,17 @@ PresentOption = Annotated[
         help="The quorum choice in force, as the report names it: what --slo judges; those that were run, or majorities.",
     ),
 ]
+FollowOption = Annotated[
+    bool,
+    typer.Option(
+        "--follow",
+        help="Go on: make the report of the last hour, or of --last, anew as new files come to --input, until Ctrl-C or SIGTERM. Each file is "
+        "taken once, and must be whole; a later run goes on from --out.",
+    ),
+]
+EveryOption = Annotated[
+    str, typer.Option("--every", metavar="60s", help="With --follow: how often to look for new files.")
+]
 
 
 @reported
@@ -186,6 +198,8 @@ def report(
     last: LastOption = "",
     slo: SloOption = None,
     present: PresentOption = "",
+    follow: FollowOption = False,
+    every: EveryOption = "60s",
     as_json: AsJson = False,
 ) -> None:
     """What each quorum choice gave, or would have given, while these replicas failed as they did.
@@ -220,6 +234,11 @@ def report(
     story = Console(stderr=True, highlight=False) if as_json else console()
     with _known_errors():
         wanted["asked"] = _asked(from_time, to_time, last)
+        if follow:
+            follow_command(
+                story, input_paths or [], out, wanted, every_s=_seconds(every, "--every"), as_json=as_json
+            )
+            return
         prepared = prepare(story, input_paths or [], out, wanted)
         made = _made(story, prepared.place, out, prepared.wanted)
     made = replace(made, notes=(*prepared.notes, *made.notes))
@@ -238,7 +257,7 @@ def _as_json(made: Any, *, has_objectives: bool) -> dict[str, Any]:
     shown = {name: None if path is None else str(path.resolve()) for name, path in paths.items()}
     commands, _ = _commands(made)
     told = {"recommendations": _recommended(made.figures), "commands": commands}
-    told |= {"objectives": _objectives(made.figures)} if has_objectives else {}
+    told |= {"objectives": objectives_in_force(made.figures)} if has_objectives else {}
     return shown | {"notes": list(made.notes)} | told
 
 
@@ -275,23 +294,6 @@ def _share(word: str) -> Fraction:
     return percentage / 100
 
 
-def _objectives(figures: Any) -> list[dict[str, Any]]:
-    """The objectives under the choices in force, as figures.json has them, but for their days."""
-    keys = (
-        "objective",
-        "target",
-        "choice",
-        "unit",
-        "availability",
-        "budget",
-        "spent",
-        "left",
-        "burn_rate",
-        "met",
-    )
-    return [{key: getattr(row, key) for key in keys} for row in figures.objectives if row.present]
-
-
 def _asked(from_time: str, to_time: str, last: str) -> Any:
     """The time that is asked for."""
     from ...spark_reports.model.period import Asked, read_moment  # noqa: PLC0415 - an extra
@@ -302,18 +304,21 @@ def _asked(from_time: str, to_time: str, last: str) -> Any:
             moments[option] = read_moment(text) if text else None
         except ValueError as error:
             raise Usage(f"{option} {text}: write {error}") from None
-    try:
-        last_us = round(parse_duration(last) * 1e6) if last else None
-    except BadDuration as error:
-        raise Usage(f"--last: {error}") from None
+    last_us = round(_seconds(last, "--last") * 1e6) if last else None
     return Asked(moments["--from"], moments["--to"], last_us)
 
 
-def _made(story: Console, input_path: Any, out: str, wanted: dict[str, Any]) -> Any:
+def _seconds(text: str, option: str) -> float:
+    """A duration that an option gives."""
     try:
+        return parse_duration(text)
+    except BadDuration as error:
+        raise Usage(f"{option}: {error}") from None
+
+
+def _made(story: Console, input_path: Any, out: str, wanted: dict[str, Any]) -> Any:
+    with reports_there():
         from ...spark_reports.report import Options, make_report  # noqa: PLC0415 - an extra
-    except ModuleNotFoundError as error:
-        raise Failure(f"the package {error.name} is missing; run: pip install 'quorate[reports]'") from None
     with busy(story, _WORKING["python" if wanted["store"] else wanted["engine"]]):
         return make_report(input_path, out, Options(**wanted))
 

@@ -51,6 +51,8 @@ class Setting(Struct, frozen=True):
     made: Mapping[str, Any] = {}
     classes: Mapping[str, type] = {}
     """Those of the plan's own types, by type."""
+    rotate_s: float | None = None
+    """Rows go to files of so many seconds; None for one file."""
 
     def __repr__(self) -> str:
         return f"Setting({str(self.folder)!r})"  # without the token
@@ -111,8 +113,10 @@ async def measure(plan: Plan, setting: Setting, stop: asyncio.Event, onlooker: O
         ways = await stack.enter_async_context(Ways(closable(plan, setting, schedule), setting.document.urls))
         if not await done_before(stop, _replicas_up(setting, ways, onlooker)):
             return _NOTHING
-        operations = stack.enter_context(contextlib.closing(Recorder(setting.folder / OPERATIONS)))
-        probes = stack.enter_context(contextlib.closing(Recorder(setting.folder / PROBES)))
+        operations, probes = (
+            stack.enter_context(contextlib.closing(Recorder(setting.folder / name, setting.rotate_s)))
+            for name in (OPERATIONS, PROBES)
+        )
 
         def record(row: OperationRow) -> None:
             tally[row.choice, row.operation, row.outcome] += 1

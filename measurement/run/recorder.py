@@ -1,15 +1,16 @@
 """Rows to a file of compressed JSON lines, while a run goes on.
 
-Owns one file and the buffer before it. Each flush writes a whole gzip member and leaves it with the system, so that the file
-of a run that is killed can be read up to its last flush; at most FLUSH_S seconds of rows are lost.
+Owns one file, or one after the other, and the buffer before it. Each flush writes a whole gzip member and leaves it with the system, so
+that the file of a run that is killed can be read up to its last flush; at most FLUSH_S seconds of rows are lost.
 """
 
 import asyncio
 import gzip
+import time
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 import msgspec
 from msgspec import Struct
@@ -32,14 +33,33 @@ class NotWritten(OSError):
 
 class Recorder:
     """Appends rows to `path`. `add` never waits, unless ROWS_MAX rows wait; `run` flushes every FLUSH_S seconds. All raise
-    NotWritten when the disk is full, say."""
+    NotWritten when the disk is full, say.
 
-    def __init__(self, path: Path) -> None:
+    With `rotate_s` rows go to files of about so many seconds: for the path `probes-1.jsonl.gz` to `probes-1-000001.jsonl.gz` and so on. A
+    file that is still written to ends in `~` before `.jsonl`; once it has its name it does not change any more.
+    """
+
+    def __init__(self, path: Path, rotate_s: float | None = None) -> None:
         self.path: Final = path
         self.count = 0
         """Rows added."""
-        self._file: Final = path.open("ab")
+        self._rotate_s: Final = rotate_s
+        self._parts = 0
+        self._open: Path
+        self._file: BinaryIO
+        self._begin()
         self._rows: list[Struct] = []
+
+    def _begin(self) -> None:
+        """Open the file, or the next one."""
+        self._parts += 1
+        self._began_s = time.monotonic()
+        self._open = self.path if self._rotate_s is None else self._part("~")
+        self._file = self._open.open("ab")
+
+    def _part(self, mark: str) -> Path:
+        stem, _, endings = self.path.name.partition(".")
+        return self.path.with_name(f"{stem}-{self._parts:06d}{mark}.{endings}")
 
     def add(self, row: Struct) -> None:
         """Take over a row."""
@@ -67,6 +87,8 @@ class Recorder:
                 except asyncio.CancelledError:
                     self._write(await packing)
                     raise
+            if self._rotate_s is not None and time.monotonic() - self._began_s >= self._rotate_s:
+                self._put(self._turn)
 
     def close(self) -> None:
         """Write what waits, and close the file; again is harmless."""
@@ -75,7 +97,22 @@ class Recorder:
         try:
             self.flush()
         finally:
-            self._put(self._file.close)
+            self._put(self._end)
+
+    def _turn(self) -> None:
+        """Go on with the next file, unless this one is empty."""
+        if self._file.tell():
+            self._end()
+            self._begin()
+
+    def _end(self) -> None:
+        """Close the file; where there are several, give it its name, or take it away if it is empty."""
+        size = self._file.tell()
+        self._file.close()
+        if self._rotate_s is not None and size:
+            self._open.replace(self._part(""))
+        elif self._rotate_s is not None:
+            self._open.unlink()
 
     def _write(self, member: bytes) -> None:
         self._put(lambda: self._file.write(member))

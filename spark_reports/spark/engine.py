@@ -141,7 +141,7 @@ def store(
         ReportError: Spark could not read a file, there is nothing of that time, or the replicas are never all observed at the same
             time.
     """
-    with _spark_errors(source):
+    with spark_errors(source.place, source.files):
         reader = _Reader(spark, source, folder)
         if run is None:
             run, period = reader.probes_within(votes, asked)
@@ -156,7 +156,7 @@ def take(spark: SparkSession, source: Source, found: Input, folder: Place) -> St
     Raises:
         ReportError: Spark could not write the tables, or the replicas are never all observed at the same time.
     """
-    with _spark_errors(source):
+    with spark_errors(source.place, source.files):
         reader = _Reader(spark, source, folder)
         reader.store_intervals("intervals", found.intervals)
         return reader.with_trace(found, reader.folder.store("operations", small_table(spark, [], jobs.GOOD)))
@@ -259,7 +259,7 @@ def aggregate(stored: Stored, questions: Questions, lag_us: int) -> tables.Aggre
     trace, up_sets, operations = stored.trace, stored.up_sets, stored.operations
     loading.check_observed(stored.source, trace, up_sets)
     enough = enough_of(up_sets, questions, trace.run)
-    with _spark_errors(stored.source):
+    with spark_errors(stored.source.place, stored.source.files):
         placed = outcome_jobs.with_view(
             operations,
             outcome_jobs.view_table(stored.spark, trace.run.views(trace.linked)),
@@ -324,14 +324,14 @@ def _brought(frame: DataFrame) -> Sequence[Sequence[Any]]:
 
 
 @contextmanager
-def _spark_errors(source: Source) -> Iterator[None]:
-    """Turn what Spark raises into a sentence; its own message, many pages long, stays the cause."""
+def spark_errors(where: Place, files: Iterable[Place]) -> Iterator[None]:
+    """Turn what Spark raises over `files` into a sentence; its own message, many pages long, stays the cause."""
     try:
         yield
     except (PySparkException, Py4JError) as error:
         text = str(error).strip() or type(error).__name__
-        named = sorted(path.name for path in source.files if path.name in text)
-        place = f"{source.place}: {', '.join(named)}" if named else str(source.place)
+        named = sorted(path.name for path in files if path.name in text)
+        place = f"{where}: {', '.join(named)}" if named else str(where)
         raise ReportError(
             f"Spark could not work through {place} ({text.splitlines()[0][:300]}); check that its files are whole, and "
             "that the output folder can be written"

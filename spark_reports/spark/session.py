@@ -82,7 +82,8 @@ UNSEEN: Final = Size(SMALL_ROWS, sys.maxsize)
 
 NO_CONF: Final[Mapping[str, str]] = MappingProxyType({})
 
-# The gateway's logger has a level of its own, or Spark's shell start-up resets the root and says so in two lines.
+# The gateway's logger has a level of its own, or Spark's shell start-up resets the root and says so in two lines. What ends a stream is
+# raised where the stream is waited for.
 LOG4J: Final = """\
 rootLogger.level = error
 rootLogger.appenderRef.stderr.ref = console
@@ -93,6 +94,8 @@ appender.console.layout.type = PatternLayout
 appender.console.layout.pattern = %p %c{1}: %m%n
 logger.gateway.name = org.apache.spark.api.python.PythonGatewayServer
 logger.gateway.level = error
+logger.stream.name = org.apache.spark.sql.execution.streaming
+logger.stream.level = off
 """
 
 # Spark's launcher always passes these two. The first adds vector instructions for its machine-learning library: we

@@ -11,7 +11,7 @@ from rich.console import Console
 from quorate.cli import app, main
 from quorate.cli.reports.measure_command import _cluster, outcome_rows
 from quorate.measurement.plan.plan_check import parse_plan
-from tests.unit.cli.conftest import quorate
+from tests.unit.cli.conftest import quorate, quorate_here
 
 PLAN = """
 [time]
@@ -51,6 +51,15 @@ def test_dry_run_shows_what_will_fail_and_what_is_measured(plan: Path, tmp_path:
         in done.stdout
     )
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"), [("often", "is no duration"), ("10ms", "rows are written every 1 s")]
+)
+def test_rows_are_not_rotated_more_often_than_they_are_written(plan: Path, text: str, sentence: str) -> None:
+    done = quorate_here("measure", str(plan), "--dry-run", "--rotate", text)
+    assert done.returncode == 2
+    assert sentence in done.stderr
 
 
 def test_dry_run_answers_a_program_too(plan: Path, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import resource
 import signal
 import socket
@@ -284,9 +285,11 @@ def test_a_running_cluster_is_measured_and_left_running(
         cluster.ready()
         pids = cluster.pids
         (tmp_path / "plan.toml").write_text(RUNNING.format(document=cluster.document_path))
-        done = quorate("measure", "plan.toml", "--out", "run", cwd=tmp_path, timeout_s=TIMEOUT_S)
+        words = ("measure", "plan.toml", "--out", "run", "--rotate", "1s")
+        done = quorate(*words, cwd=tmp_path, timeout_s=TIMEOUT_S)
         assert done.returncode == 0, done.stdout + done.stderr
         assert cluster.pids == pids
+        assert_rotated(tmp_path / "run")
         run = RunRead(tmp_path / "run")
         assert run.told["choices"]["majority"]["classes"]["Enq/Ok"] == [0, 2]
         assert run.told["choices"]["exact"]["adt"] == "semiqueue"
@@ -300,3 +303,10 @@ def test_a_running_cluster_is_measured_and_left_running(
         refused = quorate("measure", "plan.toml", "--out", "other", cwd=tmp_path)
         assert refused.returncode == 2
         assert "planned 1: there is no replica 'r9'; known are r1, r2, r3" in refused.stderr
+
+
+def assert_rotated(run: Path) -> None:
+    """The rows are lines in whole files, as `quorate report --follow` takes them."""
+    names = sorted(path.name for path in run.iterdir() if path.name.startswith(("operations", "probes")))
+    assert {name.partition("-")[0] for name in names} == {"operations", "probes"}
+    assert all(re.fullmatch(r"[a-z]+-1-[0-9]{6}\.jsonl\.gz", name) for name in names)

@@ -117,3 +117,29 @@ def test_plain_lines_are_read_too(tmp_path: Path) -> None:
     path = tmp_path / "probes.jsonl"
     path.write_bytes(b"one\ntwo\nhalf")
     assert list(lines_of(path)) == [b"one", b"two", b"half"]
+
+
+async def test_rows_go_to_one_file_after_the_other_and_each_is_whole_once_it_has_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "FLUSH_S", 0.0)
+    recorder = Recorder(tmp_path / "probes-1.jsonl.gz", rotate_s=0.0)
+    running = asyncio.ensure_future(recorder.run())
+    named: dict[Path, bytes] = {}
+    async with asyncio.timeout(DEADLINE_S):
+        for number in range(3):
+            recorder.add(probe(number))
+            while not (path := tmp_path / f"probes-1-{number + 1:06d}.jsonl.gz").exists():
+                await asyncio.sleep(0)
+            named[path] = path.read_bytes()
+            assert rows_of(path) == [probe(number)]
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    assert [path.name for path in set(tmp_path.iterdir()) - named.keys()] == ["probes-1-000004~.jsonl.gz"]
+    recorder.add(probe(3))
+    recorder.close()
+    recorder.close()
+    assert {path: path.read_bytes() for path in named} == named
+    assert rows_of(tmp_path / "probes-1-000004.jsonl.gz") == [probe(3)]
+    Recorder(tmp_path / "probes-2.jsonl.gz", rotate_s=60.0).close()
+    assert len(list(tmp_path.iterdir())) == 4, "no empty file is left"
