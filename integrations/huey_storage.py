@@ -34,7 +34,7 @@ from ..client_sdk import BadInput, Client, Dictionary, Queue, QuorateError, Unav
 from ..client_sdk.adapters.standard_parts import check_atomic
 from ..client_sdk.api.calls import checked_name
 from ..client_sdk.api.connect import DEADLINE_S, Cluster
-from .result_keys import key_name
+from .result_keys import library_key
 
 WAIT_S: Final = 1.0
 FLUSH_ITEMS: Final = 100
@@ -194,16 +194,16 @@ class QuorateStorage(BaseStorage):  # type: ignore[misc]  # huey ships no types
 
     def put_data(self, key: Key, value: bytes, is_result: bool = False) -> None:
         """Set a value."""
-        self._results.put(key_name(key), _held(key, value))
+        self._results.put(library_key(key), _held(key, value))
 
     def peek_data(self, key: Key) -> Any:
         """The value of a key, or huey's EmptyData."""
-        held = self._results.get(key_name(key))
+        held = self._results.get(library_key(key))
         return _data(held["data"]) if _is_there(held) else EmptyData
 
     def pop_data(self, key: Key) -> Any:
         """Take the value of a key, or huey's EmptyData; of several callers one gets it."""
-        name = key_name(key)
+        name = library_key(key)
         for _ in self._attempts(f"results: {name}"):
             held = self._results.get(name)
             if not _is_there(held):
@@ -218,7 +218,7 @@ class QuorateStorage(BaseStorage):  # type: ignore[misc]  # huey ships no types
 
     def put_if_empty(self, key: Key, value: bytes, ttl: float | None = None) -> bool:
         """Set a value unless the key has one; whether it had none. With `ttl` it is gone after so many seconds."""
-        name, mine = key_name(key), _held(key, value, ttl)
+        name, mine = library_key(key), _held(key, value, ttl)
         for _ in self._attempts(f"results: {name}"):
             if self._results.put_if_absent(name, mine):
                 return True
@@ -246,7 +246,7 @@ class QuorateStorage(BaseStorage):  # type: ignore[misc]  # huey ships no types
 
     def incr(self, key: Key, amount: int = 1) -> int:
         """Add to a counter, which begins at 0; its new value. An OutcomeUnknown says that it may have been added."""
-        name, counters = key_name(key), self._counters
+        name, counters = library_key(key), self._counters
         for _ in self._attempts(f"counters: {name}"):
             before = counters.get(name)
             after: int = (before or 0) + amount
@@ -260,7 +260,7 @@ class QuorateStorage(BaseStorage):  # type: ignore[misc]  # huey ships no types
 
     def delete_counter(self, key: Key) -> None:
         """Set a counter back to 0."""
-        self._counters.delete(key_name(key))
+        self._counters.delete(library_key(key))
 
     def flush_counters(self) -> None:
         """Drop all counters that are there now."""

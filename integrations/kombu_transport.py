@@ -26,6 +26,7 @@ except ModuleNotFoundError as error:
     raise ImportError("Kombu is not installed: pip install 'quorate[celery]'") from error
 
 from .. import __version__
+from ..adts.keys import key_name
 from ..client_sdk import (
     BadCluster,
     Client,
@@ -42,7 +43,7 @@ from .broker_address import SCHEME, Address, address_of, shown
 from .custody import Ending, Held
 from .leaseholder import AT_ONCE_MAX, Leaseholder
 from .message_parts import Message, expires_s_of, is_message, name_of
-from .result_keys import key_name
+from .result_keys import library_key
 
 DRAIN_S: Final = 1.0
 """How long a wait without a deadline goes on before it looks again."""
@@ -383,8 +384,9 @@ class Transport(virtual.Transport):  # type: ignore[misc]  # as above
 
     def queue(self, name: str) -> Queue:
         """The object that keeps the queue of that name."""
-        check_atomic(self._cluster.document, f"queue/{key_name(name)}")
-        return self._cluster.queue(key_name(name))
+        kept = key_name(library_key(name))
+        check_atomic(self._cluster.document, f"queue/{kept}")
+        return self._cluster.queue(kept)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from ...client_sdk import Dictionary, QuorateError
 from ...client_sdk.api.calls import lookup
 from ..failure import PartlyDone, Usage
 from ..groups import Group
-from ..values import compact, compact_lines, parse_one, parse_value, parse_words
+from ..values import compact, compact_lines, parse_one, parse_value, parse_words, spelled_out
 from .asking import Answer, Asked, asking, shown
 
 BATCH: Final = 500
@@ -24,7 +24,7 @@ Values = Annotated[
 Value = Annotated[
     str, typer.Argument(metavar="VALUE", help="JSON, as '\"text\"' or 42; - reads it from standard input.")
 ]
-Key = Annotated[str, typer.Argument(metavar="KEY", help="The key, a plain word.")]
+Key = Annotated[str, typer.Argument(metavar="KEY", help="The key: any text.")]
 Old = Annotated[str, typer.Argument(metavar="OLD", help="The value it must have; null for none.")]
 Held = Annotated[str, typer.Argument(metavar="OLD", help="The value it must have.")]
 New = Annotated[str, typer.Argument(metavar="NEW", help="The value it gets.")]
@@ -178,7 +178,7 @@ def compare_and_delete(asked: Asked, key: Key, old: Held) -> Answer:
 def items(asked: Asked, prefix: PrefixOption = "", *, pages: PagesOption = False) -> Answer:
     """Show keys and values as they were at one moment: KEY, a tab, JSON."""
     found = _paged(asked.dictionary, prefix) if pages else asked.dictionary.items(prefix)
-    lines = [f"{key}\t{compact(value)}" for key, value in found.items()]
+    lines = [f"{spelled_out(key)}\t{compact(value)}" for key, value in found.items()]
     return Answer({"items": found}, "\n".join(lines))
 
 

@@ -21,14 +21,14 @@ _NO_DEFAULT: Final = object()
 class Mapping(MutableMapping[str, Any]):
     """The dictionary `name` of a cluster as a mapping: text keys, values of anything JSON (a tuple comes back as a list).
 
-    A key is 1 to 200 of the characters A-Z a-z 0-9 . _ ~ @ = : + - with no dot in front. No other one is ever there: who
-    looks for it finds nothing, and who sets it is told by BadInput. Integers have 64 bits: larger ones are refused.
+    A key is any text that `AsyncDictionary` takes: not an empty or a long one. No other one is ever there: who looks for it
+    finds nothing, and who sets it is told by BadInput. Integers have 64 bits: larger ones are refused.
 
     Each of `m[key]`, `m[key] = value`, `key in m`, `len(m)`, `setdefault`, and a walk over all keys, values or items is
     linearizable; a walk and a comparison see one moment. `del`, `pop` and `popitem` take a value by compare-and-delete, so
     that one of several callers gets it; but a value of None, which the replicas cannot tell from an absent key in a comparison,
     may be taken by two. `update` and `clear` go key by key. What comes out of it is a copy: to change a list that is a
-    value, put it back. A walk goes in the order of the keys, and `popitem` takes the first of them; `|` makes a plain dict.
+    value, put it back. A walk goes in the order of `items()`, and `popitem` takes the first of them; `|` makes a plain dict.
 
     Raises KeyError as a dict does, BadInput (a ValueError) for a key or value outside the rules, and the errors of
     `quorate.client_sdk.errors` when no quorum answers.

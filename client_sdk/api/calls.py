@@ -5,10 +5,12 @@ Owns the checks of arguments, too: everything wrong with one is BadInput. Must n
 
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Final, Generic, TypeVar
 
 from msgspec import Struct
 
+from ...adts.keys import as_kept, key_name, prefix_name
 from ...adts.log import Value
 from ...adts.plain_class import PlainClass
 from ...adts.types.catalogue import BadName, check_name, is_object_name, object_name
@@ -27,7 +29,7 @@ UNBOUNDED: Final = Limits(value_bytes_max=1 << 62, value_depth_max=1 << 20)
 
 
 class Told(Struct, frozen=True):
-    """How a history names one operation: method, object, key of a dictionary, argument as JSON text."""
+    """How a history names one operation: method, object, name of a dictionary's key, argument as JSON text."""
 
     f: str
     object: str
@@ -69,18 +71,20 @@ def lookup(name: str, key: str) -> Call[tuple[Any, ...]]:
     def as_tuple(value: Value | None) -> tuple[Any, ...]:
         return () if value is None else (from_value(value),)
 
-    told = Told("get", full_name("dictionary", name), key)
-    return single(told, Read(full_name("dictionary", name, key)), as_tuple, lambda value: [value or NULL])
+    dictionary, kept = full_name("dictionary", name), checked_key_name(key)
+    told = Told("get", dictionary, kept)
+    return single(told, Read(f"{dictionary}/{kept}"), as_tuple, lambda value: [value or NULL])
 
 
 def repair(full: str, found: PlainClass | None = None, *, is_anew: bool = False) -> Call[tuple[str, ...]]:
     """Make an object (TYPE/NAME, dictionary/NAME/KEY) go on that no decision can go on from, with the class of one's own type: what was
     changed. With `is_anew`, an object of one's own type begins with the state of a new one."""
-    if not is_object_name(full):
+    kept = _named(as_kept, full)
+    if not is_object_name(kept):
         raise BadInput(
             f"{full!r} is no object: use queue/NAME, register/NAME, dictionary/NAME/KEY or TYPE/NAME"
         )
-    return Call(Repair(full, found, is_anew), (Told("repair", full),), tuple, lambda told: number(len(told)))
+    return Call(Repair(kept, found, is_anew), (Told("repair", kept),), tuple, lambda told: number(len(told)))
 
 
 def nothing(_: Any) -> None:
@@ -145,25 +149,31 @@ def check_taking(items_max: int, wait_s: float, limits: Limits) -> None:
         raise BadInput(f"wait_s is {wait_s}: use 0 to {limits.wait_s_max} seconds (wait_s_max)")
 
 
-def full_name(adt: str, name: str, key: str | None = None) -> str:
+def full_name(adt: str, name: str) -> str:
     """The object's name with its type; BadInput when it is not allowed."""
-    try:
-        return object_name(adt, name, key)
-    except BadName as error:
-        raise BadInput(str(error)) from None
+    return _named(partial(object_name, adt), name)
 
 
-def checked_name(name: str, what: str = "name") -> str:
+def checked_name(name: str) -> str:
     """`name` itself; BadInput when it is not allowed."""
+    return _named(check_name, name)
+
+
+def checked_key_name(key: str, what: str = "key") -> str:
+    """The name under which a dictionary's key is kept; BadInput when the key is not allowed."""
+    return _named(partial(key_name, what=what), key)
+
+
+def checked_prefix_name(prefix: str) -> str:
+    """What the names of the keys that begin with `prefix` begin with; BadInput when no key begins so."""
+    return _named(prefix_name, prefix)
+
+
+def _named(make: Callable[[str], str], given: str) -> str:
     try:
-        return check_name(name, what)
+        return make(given)
     except BadName as error:
         raise BadInput(str(error)) from None
-
-
-def checked_part(part: str, what: str) -> str:
-    """`part` itself, the beginning of a key or an empty text; BadInput when no key begins so."""
-    return checked_name(part, what) if part != "" else ""
 
 
 def checked_key(idempotency_key: str | None) -> str:

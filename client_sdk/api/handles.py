@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Final, Protocol, TypeVar
 from msgspec import Struct
 from msgspec.structs import asdict
 
+from ...adts.keys import by_key, name_key
 from ...adts.log import Value, count_leases
 from ...api_specs.cluster import ClusterDocument
 from ...api_specs.values import from_value, text_bytes, to_value
@@ -36,8 +37,8 @@ from .calls import (
     check_taking,
     check_whole,
     checked_key,
-    checked_name,
-    checked_part,
+    checked_key_name,
+    checked_prefix_name,
     checked_value,
     decoded,
     first,
@@ -306,10 +307,10 @@ class AsyncQueue(_Handle):
 
 
 class _Cells(_Handle):
-    """What registers have in common with the keys of dictionaries. `key` is None for a register."""
+    """What registers have in common with the keys of dictionaries. `key` is the name of one; None for a register."""
 
-    def _cell(self, _: str | None) -> str:
-        return self._full
+    def _cell(self, key: str | None) -> str:
+        return self._full if key is None else f"{self._full}/{key}"
 
     async def _read(self, f: str, key: str | None, deadline_s: float | None) -> Any:
         call = single(Told(f, self._full, key), Read(self._cell(key)), decoded)
@@ -362,34 +363,35 @@ class Page(Struct, frozen=True):
 
 
 class AsyncDictionary(_Cells):
-    """Keys (text, as names are) and values (anything JSON). A key whose value is null is there; `get` gives None for both."""
+    """Keys (any text) and values (anything JSON). A key whose value is null is there; `get` gives None for both.
+
+    A key may have 200 characters of A-Z a-z 0-9 . _ ~ @ = : + - and others count three for each byte of UTF-8. It is taken as
+    it is: `é` as one character and as two are two keys. Half a surrogate pair and the empty text are no keys. Keys are in the
+    order of the names under which they are kept (docs/how-to/use-from-python.md).
+    """
 
     _type = "dictionary"
 
-    def _cell(self, key: Any) -> str:
-        return f"{self._full}/{checked_name(key, 'key')}"
-
     async def get(self, key: str, *, deadline_s: float | None = None) -> Any:
         """The value of a key; None when it is absent."""
-        return await self._read("get", key, deadline_s)
+        return await self._read("get", checked_key_name(key), deadline_s)
 
     async def put(self, key: str, value: Any, *, deadline_s: float | None = None) -> None:
         """Set the value of a key."""
-        await self._write("put", key, checked_value(value, self._limits), deadline_s)
+        await self._write("put", checked_key_name(key), checked_value(value, self._limits), deadline_s)
 
     async def delete(self, key: str, *, deadline_s: float | None = None) -> None:
         """Remove a key; it need not be there."""
-        await self._write("delete", key, None, deadline_s)
+        await self._write("delete", checked_key_name(key), None, deadline_s)
 
     async def put_if_absent(
         self, key: str, value: Any, *, deadline_s: float | None = None, idempotency_key: str | None = None
     ) -> bool:
         """Set the value of a key if it is absent; whether it was."""
-        text = checked_value(value, self._limits)
-        operation = PutIfAbsent(self._cell(key), text, checked_key(idempotency_key))
-        return await self._perform(
-            single(Told("put_if_absent", self._full, key, text), operation, bool), deadline_s
-        )
+        text, name = checked_value(value, self._limits), checked_key_name(key)
+        operation = PutIfAbsent(self._cell(name), text, checked_key(idempotency_key))
+        told = Told("put_if_absent", self._full, name, text)
+        return await self._perform(single(told, operation, bool), deadline_s)
 
     async def compare_and_set(
         self,
@@ -402,7 +404,7 @@ class AsyncDictionary(_Cells):
     ) -> bool:
         """Set `new` if the key's value is `old` (None: absent, or null; 1 is 1.0); whether it was. `new` None sets null."""
         after = checked_value(new, self._limits)
-        return await self._swap(key, old, after, idempotency_key, deadline_s)
+        return await self._swap(checked_key_name(key), old, after, idempotency_key, deadline_s)
 
     async def compare_and_delete(
         self, key: str, old: Any, *, deadline_s: float | None = None, idempotency_key: str | None = None
@@ -412,16 +414,19 @@ class AsyncDictionary(_Cells):
             raise BadInput(
                 "compare_and_delete needs a value: null stands for an absent key as well, so use delete"
             )
-        return await self._swap(key, old, None, idempotency_key, deadline_s)
+        return await self._swap(checked_key_name(key), old, None, idempotency_key, deadline_s)
 
     async def items(self, prefix: str = "", *, deadline_s: float | None = None) -> dict[str, Any]:
         """All keys and values, or those of the keys that begin with `prefix`, in the order of the keys, as they were at one moment."""
+        operation = Items(self._full, checked_prefix_name(prefix))
 
         def result(found: Listed) -> dict[str, Any]:
-            return {key: from_value(value) for key, value in found.items.items()}
+            return _written(found, prefix)
 
-        operation = Items(self._full, checked_part(prefix, "prefix"))
-        return await self._perform(single(_told("items", operation), operation, result), deadline_s)
+        def results(found: Listed) -> Sequence[Value]:
+            return [to_value(_kept(found), UNBOUNDED)]
+
+        return await self._perform(single(_told("items", operation), operation, result, results), deadline_s)
 
     async def page(
         self,
@@ -444,21 +449,37 @@ class AsyncDictionary(_Cells):
         check_whole("max_keys", most)
         if not 1 <= most <= self._limits.page_entries_max:
             raise BadInput(f"max_keys is {most}: use 1 to {self._limits.page_entries_max} (page_entries_max)")
-        operation = Items(self._full, checked_part(prefix, "prefix"), checked_part(after, "after"), most)
+        behind = "" if after == "" else checked_key_name(after, "key `after`")
+        operation = Items(self._full, checked_prefix_name(prefix), behind, most)
 
         def result(found: Listed) -> Page:
-            return Page({key: from_value(value) for key, value in found.items.items()}, found.next)
+            return Page(_written(found, prefix), name_key(found.next))
 
         def results(found: Listed) -> Sequence[Value]:
-            return [to_value(asdict(result(found)), UNBOUNDED)]
+            return [to_value(asdict(Page(_kept(found), found.next)), UNBOUNDED)]
 
         return await self._perform(single(_told("page", operation), operation, result, results), deadline_s)
 
     async def size(self, prefix: str = "", *, deadline_s: float | None = None) -> int:
         """How many keys, or keys that begin with `prefix`, there were at one moment."""
-        operation = Items(self._full, checked_part(prefix, "prefix"))
-        call = single(_told("size", operation), operation, lambda found: len(found.items))
+        operation = Items(self._full, checked_prefix_name(prefix))
+
+        def results(found: Listed) -> Sequence[Value]:
+            return number(len(found.items))
+
+        call = single(
+            _told("size", operation), operation, lambda found: len(by_key(found.items, prefix)), results
+        )
         return await self._perform(call, deadline_s)
+
+
+def _kept(found: Listed) -> dict[str, Any]:
+    """As a history tells it: by names."""
+    return {name: from_value(value) for name, value in found.items.items()}
+
+
+def _written(found: Listed, prefix: str) -> dict[str, Any]:
+    return {key: from_value(value) for key, value in by_key(found.items, prefix).items()}
 
 
 def _told(f: str, listing: Items) -> Told:

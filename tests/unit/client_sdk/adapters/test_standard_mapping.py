@@ -79,7 +79,7 @@ def test_cpythons_own_suite_accepts_it(new: New, suite: str, name: str) -> None:
     Suite(name).debug()
 
 
-KEYS = st.sampled_from(["a", "b", "c"])
+KEYS = st.sampled_from(["a", "=20", "é /"])
 VALUES = st.none() | st.integers(0, 3) | st.lists(st.text(max_size=2), max_size=2)
 STEPS = st.lists(
     st.one_of(
@@ -198,14 +198,14 @@ def test_setdefault_is_won_by_one_of_two(client: Client) -> None:
 def test_wrong_keys_are_named(new: New) -> None:
     with pytest.raises(BadInput, match="the key 1 is of type int"):
         new()[1] = "x"  # type: ignore[index]
-    with pytest.raises(BadInput, match="key 'not allowed/'"):
-        new()["not allowed/"] = "x"
+    with pytest.raises(BadInput, match="has half a surrogate pair"):
+        new()["half \ud800"] = "x"
     with pytest.raises(TypeError):
         hash(new())
     assert "mapping-" in repr(new())
 
 
-@pytest.mark.parametrize("key", ["", "a b", "é", "k" * 201, ".a", "a/b", 3, None])
+@pytest.mark.parametrize("key", ["", "é" * 34, "k" * 201, "\udfff", 3, None])
 def test_a_key_that_cannot_be_there_is_not_there(new: New, key: Any) -> None:
     mapping = new()
     assert key not in mapping

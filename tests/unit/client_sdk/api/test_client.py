@@ -186,11 +186,35 @@ def test_a_dictionary_is_listed_by_prefix_and_in_pages(client: Client) -> None:
         ({"max_keys": 0}, "use 1 to"),
         ({"max_keys": DEFAULTS.page_entries_max + 1}, "page_entries_max"),
         ({"max_keys": 1.5}, "max_keys"),
-        ({"prefix": ".a"}, "the prefix '.a'"),
-        ({"after": "/"}, "the after"),
+        ({"prefix": "a" * 201}, "the prefix 'aaa"),
+        ({"after": "a" * 201}, "the key `after` 'aaa"),
     ):
         with pytest.raises(BadInput, match=re.escape(sentence)):
             stock.page(**asked)
+
+
+def test_keys_are_any_text(client: Client) -> None:
+    stock = client.dictionary("any")
+    kept = {"shop/mugs & cups": 1, "shop/=41": 2, "shop/=20": 3, "shop/é": 4, ".": 5, "=20": 6, "\n": 7}
+    for key, value in kept.items():
+        assert stock.put_if_absent(key, value)
+        assert stock.get(key) == value
+    in_shop = {key: value for key, value in kept.items() if key.startswith("shop/")}
+    assert (stock.items(), stock.items("shop/")) == (kept, in_shop)
+    assert (stock.items("shop/="), stock.size("shop/="), stock.items("=2")) == (
+        {"shop/=41": 2, "shop/=20": 3},
+        2,
+        {"=20": 6},
+    )
+    page, met = stock.page(max_keys=1), list[str]()
+    while page.next:
+        met += page.items
+        page = stock.page(after=page.next, max_keys=1)
+    assert [*met, *page.items] == list(stock.items())
+    assert stock.compare_and_set("shop/é", 4, 8)
+    assert stock.compare_and_delete("shop/é", 8)
+    stock.delete("=20")
+    assert kept.keys() - stock.items().keys() == {"shop/é", "=20"}
 
 
 def test_a_repeat_with_the_same_key_takes_effect_once(client: Client) -> None:
@@ -371,7 +395,7 @@ def test_a_cluster_that_allows_less_than_the_default_gives_what_it_allows() -> N
         lambda client: client.queue("../etc"),
         lambda client: client.queue(""),
         lambda client: client.register("x" * 201),
-        lambda client: client.dictionary("d").get("a/b"),
+        lambda client: client.dictionary("d").get("a" * 201),
         lambda client: client.queue("q").enqueue(float("nan")),
         lambda client: client.queue("q").enqueue("x" * 1000),
         lambda client: client.queue("q").enqueue_many(range(11)),

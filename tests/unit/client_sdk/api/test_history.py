@@ -42,18 +42,19 @@ def test_a_history_tells_every_operation(cluster: LoopbackCluster, tmp_path: Pat
         register.read()
         register.compare_and_set({"x": 1}, 2)
         register.compare_and_set({"x": 1}, 3)
-        users.put("k", 1)
-        users.get("k")
-        users.put_if_absent("k", 2)
-        users.compare_and_set("k", 1, None)
-        users.delete("k")
-        users.get("k")
-        users.items()
-        users.size()
+        users.put("k/", 1)
+        users.get("k/")
+        users.put_if_absent("k/", 2)
+        users.compare_and_set("k/", 1, None)
+        users.delete("k/")
+        users.get("k/")
+        users.put("k/", 3)
+        users.items("k/")
+        users.size("k/")
     lines = lines_of(path)
     ended = {line["id"]: line for line in lines if line["type"] != "invoke"}
     begun = [line for line in lines if line["type"] == "invoke"]
-    assert len(begun) == len(ended) == 23
+    assert len(begun) == len(ended) == 24
     told = [
         (
             line["f"],
@@ -83,11 +84,15 @@ def test_a_history_tells_every_operation(cluster: LoopbackCluster, tmp_path: Pat
         ("read", "register/r", None, None, "ok", {"x": 1}),
         ("cas", "register/r", None, [{"x": 1}, 2], "ok", True),
         ("cas", "register/r", None, [{"x": 1}, 3], "ok", False),
-        ("put", "dictionary/d", "k", 1, "ok", None),
-        ("get", "dictionary/d", "k", None, "ok", 1),
-        ("put_if_absent", "dictionary/d", "k", 2, "ok", False),
-        ("cas", "dictionary/d", "k", [1, None], "ok", True),
-        ("delete", "dictionary/d", "k", None, "ok", None),
+        ("put", "dictionary/d", "k=2F", 1, "ok", None),
+        ("get", "dictionary/d", "k=2F", None, "ok", 1),
+        ("put_if_absent", "dictionary/d", "k=2F", 2, "ok", False),
+        ("cas", "dictionary/d", "k=2F", [1, None], "ok", True),
+        ("delete", "dictionary/d", "k=2F", None, "ok", None),
+    ]
+    assert told[-2:] == [
+        ("items", "dictionary/d", None, ["k=2F", ""], "ok", {"k=2F": 3}),
+        ("size", "dictionary/d", None, ["k=2F", ""], "ok", 1),
     ]
     assert all(line["time"] <= ended[line["id"]]["time"] for line in begun)
     assert len({line["process"] for line in lines}) == 1
