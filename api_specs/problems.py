@@ -42,7 +42,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     "bad-name": Kind(
         400,
         "The name is not allowed",
-        "Use 1 to 200 of the characters A-Z a-z 0-9 . _ ~ @ = : + - and no dot in front.",
+        "Use 1 to 200 of the characters A-Z a-z 0-9 . _ ~ @ = : + - and no dot in front; a dictionary's key may have others, too, which take more room.",
     ),
     "unauthorized": Kind(
         401,

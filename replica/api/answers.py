@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
+from ...adts.keys import name_key
 from ...adts.log import Dead, Leased, Value
 from ...adts.plain_class import Json
 from ...client_sdk.protocol.core.values import Done, LeaseBook
@@ -64,9 +65,9 @@ def held(value: Value | None) -> Response:
 
 
 def held_at(name: str, key: str, value: Value | None) -> Response:
-    """What a dictionary holds at a key. Raises Refusal when that is nothing."""
+    """What a dictionary holds at the key of that name. Raises Refusal when that is nothing."""
     if value is None:
-        raise Refusal("not-found", f"the dictionary {name} has no key {key}")
+        raise Refusal("not-found", f"the dictionary {name} has no key {name_key(key)}")
     return held(value)
 
 

@@ -10,7 +10,8 @@ from typing import Final
 import msgspec
 from starlette.responses import Response
 
-from ...adts.types.catalogue import check_name, object_name
+from ...adts.keys import key_name, prefix_name
+from ...adts.types.catalogue import object_name
 from ...client_sdk.protocol.core.values import (
     CompareAndSet,
     Dequeue,
@@ -179,17 +180,16 @@ async def get_dictionary(
     limit: KeysMax = None,
     deadline_s: DeadlineS = None,
 ) -> Response:
-    """All keys and values, or those of the keys that begin with `prefix`, in the order of the keys, as they were at one moment. With `limit` a page of
-    them, which may hold fewer, or none, where keys were deleted lately or values are large: go on with `after` until there is no `next`."""
-    for part, what in ((prefix, "prefix"), (after, "key `after`")):
-        if part:
-            check_name(part, what)
+    """All keys and values, or those of the keys that begin with `prefix`, in the order of the names under which they are kept, as they were at one
+    moment. With `limit` a page of them, which may hold fewer, or none, where keys were deleted lately or values are large: go on with `after` until there
+    is no `next`."""
     most = operations.limits.page_entries_max
     if limit is not None and limit > most:
         raise Refusal("malformed", f"limit: at most {most} (page_entries_max)")
-    items = Items(object_name("dictionary", name), prefix, after, limit or 0)
+    behind = key_name(after, "key `after`") if after else ""
+    items = Items(object_name("dictionary", name), prefix_name(prefix), behind, limit or 0)
     most_s = operations.deadline(deadline_s)
-    return Listing(operations.listings, turn(), lambda: operations.run(items, deadline_s), most_s)
+    return Listing(operations.listings, turn(), lambda: operations.run(items, deadline_s), most_s, prefix)
 
 
 async def _compare_and_set(

@@ -14,7 +14,15 @@ from starlette.requests import Request
 from ...adts.log import Value
 from ...adts.types.catalogue import NAME_PATTERN
 from ...api_specs.commands import IDEMPOTENCY_KEY_PATTERN
-from ...api_specs.limits import AHEAD_BYTES_MAX, COUNTS_MAX, DEFAULTS, LISTINGS_MAX, PLACES_MAX, Limits
+from ...api_specs.limits import (
+    AHEAD_BYTES_MAX,
+    COUNTS_MAX,
+    DEFAULTS,
+    LISTINGS_MAX,
+    NAME_CHARS_MAX,
+    PLACES_MAX,
+    Limits,
+)
 from ...api_specs.values import BadValue, json_to_value
 from ...client_sdk.protocol.core.counters import Counts
 from ...client_sdk.protocol.core.values import (
@@ -57,10 +65,17 @@ Name = Annotated[
     str,
     Path(description=f"The object's name: {_NAME_RULE}", examples=["example"], json_schema_extra=_NAME_FORM),
 ]
+_KEY_FORM: Final[dict[str, Any]] = {"minLength": 1, "maxLength": NAME_CHARS_MAX}
 Key = Annotated[
-    str, Path(description=f"The key: {_NAME_RULE}", examples=["ada"], json_schema_extra=_NAME_FORM)
+    str,
+    Path(
+        description="The key: any text that takes 200 characters at most, of which those of names take one each, and others three for each byte of UTF-8; "
+        "percent-encoded, `/` too",
+        examples=["ada"],
+        json_schema_extra=_KEY_FORM,
+    ),
 ]
-_PART_FORM: Final[dict[str, Any]] = {"pattern": f"^({NAME_PATTERN})?$"}
+_PART_FORM: Final[dict[str, Any]] = {"maxLength": NAME_CHARS_MAX}
 KeyPrefix = Annotated[
     str,
     Query(description="Keys that begin with this", examples=["shop."], json_schema_extra=_PART_FORM),

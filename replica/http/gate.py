@@ -19,6 +19,7 @@ from ..access.token_list import Access
 from .cancellation import ends_before_caller_goes
 from .connection_shares import origin
 from .connections import body_at_hand, came_at, cycle_of
+from .entry_paths import kept_path
 from .fair_queue import LONG_BYTES, FairQueue
 from .host_header import AllowedHosts
 from .large_bodies import Arrived, LargeBodies, begin
@@ -124,9 +125,7 @@ class Gate:
 
     async def _pass(self, scope: Scope, body: "_Body", send: Send) -> None:
         check_once(scope["headers"], body.headers)
-        if b"%2f" in scope.get("raw_path", b"").lower():
-            # Decoded it would stand between parts of the path, where whoever stands in front saw one part.
-            raise Refusal("no-such-path", "%2F is no / between the parts of a path, and no name has one")
+        scope["path"] = kept_path(scope["path"], scope.get("raw_path", b""))
         caller = self.admit(scope["method"], scope["path"], body.headers)
         if caller is not None:
             scope[CALLER] = caller

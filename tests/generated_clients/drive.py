@@ -50,6 +50,7 @@ from quorate_client.models import (
 from quorate_client.types import Response
 
 NAME = "python"
+KEY = "ada/1 & co"
 URL, PHASE = sys.argv[1:]
 DEADLINE_S = 1 if PHASE == "alone" else 20
 
@@ -139,17 +140,15 @@ def register() -> dict[str, Any]:
 
 def dictionary() -> dict[str, Any]:
     """A key's life; what is absent is a problem."""
-    put = put_entry.sync_detailed(NAME, "ada", client=CLIENT, body=ValueBody(value={"age": 36}))
-    absent = put_entry_if_absent.sync(NAME, "ada", client=CLIENT, body=ValueBody(value=0))
+    put = put_entry.sync_detailed(NAME, KEY, client=CLIENT, body=ValueBody(value={"age": 36}))
+    absent = put_entry_if_absent.sync(NAME, KEY, client=CLIENT, body=ValueBody(value=0))
     change = CompareAndSetBody(old={"age": 36}, new={"age": 37})
-    swapped = compare_and_set_entry.sync(NAME, "ada", client=CLIENT, body=change)
-    got = get_entry.sync(NAME, "ada", client=CLIENT)
+    swapped = compare_and_set_entry.sync(NAME, KEY, client=CLIENT, body=change)
+    got = get_entry.sync(NAME, KEY, client=CLIENT)
     everything = get_dictionary.sync(NAME, client=CLIENT)
-    kept = compare_and_delete_entry.sync(
-        NAME, "ada", client=CLIENT, body=CompareAndDeleteBody(old={"age": 36})
-    )
-    gone = delete_entry.sync_detailed(NAME, "ada", client=CLIENT)
-    missing = get_entry.sync_detailed(NAME, "ada", client=CLIENT)
+    kept = compare_and_delete_entry.sync(NAME, KEY, client=CLIENT, body=CompareAndDeleteBody(old={"age": 36}))
+    gone = delete_entry.sync_detailed(NAME, KEY, client=CLIENT)
+    missing = get_entry.sync_detailed(NAME, KEY, client=CLIENT)
     assert got is not None
     assert not isinstance(got, Problem)
     return {

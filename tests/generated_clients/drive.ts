@@ -82,7 +82,7 @@ async function register() {
 }
 
 async function dictionary() {
-  const path = { name: "typescript", key: "ada" };
+  const path = { name: "typescript", key: "ada/1 & co" };
   const params = { path };
   const entry = "/v1/dictionaries/{name}/entries/{key}" as const;
   const put = await client.PUT(entry, { params, body: { value: { age: 36 } } });

@@ -75,7 +75,7 @@ async function register() {
 }
 
 async function dictionary() {
-  const entry = { name, key: "ada" };
+  const entry = { name, key: "ada/1 & co" };
   const [is36, is37] = [{ age: 36 }, { age: 37 }];
   const put = await dictionaries.putEntry({ ...entry, valueBody: { value: is36 } });
   const absent = await dictionaries.putEntryIfAbsent({ ...entry, valueBody: { value: 0 } });

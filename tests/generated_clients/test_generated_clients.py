@@ -42,7 +42,7 @@ EXPECTED: Final = {
         "stored": False,
         "swapped": True,
         "value": {"age": 37},
-        "items": {"ada": {"age": 37}},
+        "items": {"ada/1 & co": {"age": 37}},
         "kept": True,
         "deleted": 204,
         "missing": problem("not-found", 404),

@@ -8,7 +8,10 @@ from quorate.api_specs import limits
 from quorate.api_specs.limits import DEFAULTS, Limits
 
 FIXED = {
-    "NAME_CHARS_MAX": (limits.NAME_CHARS_MAX, "Characters of an object's name and of a dictionary's key."),
+    "NAME_CHARS_MAX": (
+        limits.NAME_CHARS_MAX,
+        "Characters of an object's name and of a dictionary's key, in which what no name has counts more.",
+    ),
     "REPLICAS_MAX": (limits.REPLICAS_MAX, "Replicas of a cluster."),
     "VOTES_MAX": (limits.VOTES_MAX, "Votes of a replica."),
     "ADOPTED_MAX": (

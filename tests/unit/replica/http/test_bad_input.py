@@ -133,7 +133,7 @@ async def test_bad_names_are_refused(client: httpx.AsyncClient, name: str) -> No
             problem_in(await client.post(path, json={"item": 1} if "items" in path else {})).name
             == "bad-name"
         )
-    for path in (f"/v1/registers/{name}", f"/v1/dictionaries/d/entries/{name}", f"/v1/dictionaries/{name}"):
+    for path in (f"/v1/registers/{name}", f"/v1/dictionaries/{name}/entries/k", f"/v1/dictionaries/{name}"):
         assert problem_in(await client.get(path)).name == "bad-name"
     await assert_nothing_stored(client)
 
