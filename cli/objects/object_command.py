@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Any, Final
 from urllib.parse import urlencode
 
@@ -22,7 +23,7 @@ from ..failure import Failure, Usage
 from ..groups import Group
 from ..options import ClusterOption
 from ..output import AsJson, answer, console, reported
-from .trace_command import checked_object
+from .trace_command import checked_object, plain
 
 object_app = typer.Typer(
     cls=Group, help="The objects that replicas keep: list them, delete keys.", no_args_is_help=True
@@ -61,7 +62,7 @@ def list_objects(
         return
     console().print(_table(shown))
     if is_more:
-        answer(False, None, f"There are more: --after {shown[-1]['object']}")
+        answer(False, None, f"There are more: --after {quote(shown[-1]['object'])}")
 
 
 def _objects(document: ClusterDocument, prefix: str, after: str) -> Iterator[Mapping[str, Any]]:
@@ -93,7 +94,7 @@ def _table(found: Sequence[Mapping[str, Any]]) -> Table:
     for each in found:
         counts = (each["held"], each["waiting"], each["dead"])
         entries = f"{each['entries']}{'+' * each['is_cut']}"
-        table.add_row(each["object"], entries, *(str(count or "") for count in counts))
+        table.add_row(plain(each["object"]), entries, *(str(count or "") for count in counts))
     return table
 
 
@@ -114,13 +115,13 @@ def delete(
     your own types stay once they were used: empty them by their own operations.
     """
     full = checked_object(name, cluster_document(cluster).own_types)
-    adt, dictionary, *key = full.split("/")
+    adt, dictionary, *key = full.split("/", 2)
     if adt != "dictionary":
         raise Usage(
             f"{full} stays once it was used: empty it by its own operations. Keys of dictionaries can be deleted."
         )
     if key:
-        raise Usage(f"{full} is one key: `quorate dict {dictionary} delete {key[0]}` deletes it.")
+        raise Usage(f"{full} is one key: `quorate dict {dictionary} delete {quote(key[0])}` deletes it.")
     if prefix == "":
         raise Usage("--prefix is empty: leave it out to delete all keys.")
     place = url_of(cluster) or read_document(Path(cluster))

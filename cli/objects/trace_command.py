@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Collection
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich import box
@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from ...adts.keys import as_kept, as_written, key_name
 from ...adts.types.catalogue import SPECIFICATIONS, check_name
 from ...api_specs.cluster import ClusterDocument
 from ...client_sdk.inspection.log_table import Trace, traces_of, when
@@ -38,7 +39,7 @@ def trace(
     the replicas have collected are gone; an object with `collect = false` keeps everything, decided events too.
     """
     document = cluster_document(cluster)
-    wanted = checked_object(object_name, document.own_types)
+    wanted = as_kept(checked_object(object_name, document.own_types))
     traces = read_traces(document, wanted)
     troubles = {id: column.trouble for id, column in traces[0].columns.items()}
     if all(troubles.values()):
@@ -48,12 +49,16 @@ def trace(
         told = "; ".join(f"{', '.join(ids)}: {trouble}" for trouble, ids in by_trouble.items())
         raise Failure(f"No replica shows its logs ({told}). `quorate status` says more.")
     if as_json:
-        answer(True, {"traces": [each.as_json() | _consistency(document, each.object) for each in traces]})
+        answer(True, {"traces": [_as_json(document, each) for each in traces]})
     else:
         for each in traces:
             show(each, console(), full=full)
             if _consistency(document, each.object):
                 console().print("Eventual consistency: an answer may be older than what is shown here.")
+
+
+def _as_json(document: ClusterDocument, trace: Trace) -> dict[str, Any]:
+    return trace.as_json() | {"object": as_written(trace.object)} | _consistency(document, trace.object)
 
 
 def _consistency(document: ClusterDocument, name: str) -> dict[str, str]:
@@ -67,28 +72,29 @@ def read_traces(document: ClusterDocument, wanted: str) -> list[Trace]:
 
 
 def checked_object(text: str, own_types: Collection[str] = ()) -> str:
-    """`text` if it names an object (dict/… stands for dictionary/…) of the service's types or of these."""
+    """`text` if it names an object (dict/… stands for dictionary/…) of the service's types or of these, a dictionary's key as people write it."""
     adt, _, rest = text.partition("/")
     adt = "dictionary" if adt == "dict" else adt
-    parts = rest.split("/")
-    if adt not in (*SPECIFICATIONS, *own_types) or len(parts) > (2 if adt == "dictionary" else 1):
+    name, *key = rest.split("/", 1)
+    if adt not in (*SPECIFICATIONS, *own_types) or (key and adt != "dictionary"):
         raise Usage(
             f"{text!r} names no object: write queue/NAME, register/NAME, dictionary/NAME or dictionary/NAME/KEY"
             + "".join(f", {name}/NAME" for name in own_types)
             + "."
         )
-    for part in parts:
-        check_name(part)
+    check_name(name)
+    for each in key:
+        key_name(each)
     return f"{adt}/{rest}"
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """What a replica said, as text alone: neither markup nor anything that a terminal obeys."""
     return escape(spelled_out(text))
 
 
 def _cell(event: str, status: str) -> str:
-    return _plain(event) + (f"\n[yellow]{_plain(status)}[/yellow]" if status else "")
+    return plain(event) + (f"\n[yellow]{plain(status)}[/yellow]" if status else "")
 
 
 def show(trace: Trace, out: Console, *, full: bool = False) -> None:
@@ -96,7 +102,7 @@ def show(trace: Trace, out: Console, *, full: bool = False) -> None:
     labels = trace.labels
     table = Table(
         box=box.SIMPLE_HEAVY,
-        title=_plain(trace.object),
+        title=plain(as_written(trace.object)),
         title_justify="left",
         title_style="bold",
         show_footer=False,
@@ -109,11 +115,11 @@ def show(trace: Trace, out: Console, *, full: bool = False) -> None:
     if trace.rows:
         table.add_section()
     for title, row in trace.footer(full):
-        table.add_row(title, *map(_plain, row), style="cyan")
+        table.add_row(title, *map(plain, row), style="cyan")
     out.print(table)
     for id, column in trace.columns.items():
         if column.trouble:
-            out.print(f"{id} did not answer: {_plain(column.trouble)}")
+            out.print(f"{id} did not answer: {plain(column.trouble)}")
         elif column.cut:
             out.print(f"{id} holds older entries too; only its newest page is shown.")
     if not trace.rows and not any(column.trouble for column in trace.columns.values()):

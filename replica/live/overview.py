@@ -9,6 +9,7 @@ from typing import Final
 
 from msgspec.structs import asdict
 
+from ...adts.keys import as_written
 from ...adts.specification import operation_of
 from ...adts.types.catalogue import adt_of, is_overwritten
 from ...api_specs.classes_held import choice_before, rules_in_force
@@ -37,14 +38,17 @@ def overview_of(
     newest: int,
     told: Mapping[str, Told | None],
     absent: Mapping[str, Timestamp],
+    prefix: str = "",
 ) -> models.Overview:
     """The cluster at a glance, from the answers to a scan for the `newest` entries of each object, what each replica says of
-    itself, and since when keys are absent as far as the asked replica knows."""
+    itself, and since when keys are absent as far as the asked replica knows. Of the objects those whose names, as people write them,
+    begin with `prefix`."""
     known = {id: dict(each.objects) for id, each in seen.items()}
     # Behind the last name that a cut-off answer gave, its replica may know objects that it did not name.
     ends = [max(known[id]) for id, each in seen.items() if each.more and known[id]]
     end = min(ends, default=None)
     names = sorted({name for objects in known.values() for name in objects if end is None or name <= end})
+    names = [name for name in names if as_written(name).startswith(prefix)]
     objects = [
         _object(
             name,
@@ -63,7 +67,7 @@ def overview_of(
         replicas=[_replica(document, id, each, objects, told.get(id)) for id, each in seen.items()],
         configuration=_configuration(document),
         objects=objects,
-        next=end,
+        next=None if end is None else as_written(end),
     )
 
 
@@ -149,7 +153,7 @@ def _object(
     # The decision of the highest ballot that anybody accepted: it may not stand yet, but an older one stands no more.
     latest = max(held.values(), key=lambda each: each.status.accepted).leases
     return models.ObjectSeen(
-        object=name,
+        object=as_written(name),
         horizon=horizon,
         fence=fence,
         entries=len(above),
@@ -194,7 +198,7 @@ def trace_of(
     rows = {t for column in columns.values() for t in column.events if t >= shown_from}
     rows |= {t for column in columns.values() for t in column.kept if t >= kept_from}
     return models.ObjectTrace(
-        object=name,
+        object=as_written(name),
         rows=[_row(t, columns, {id for id, cut in cuts.items() if t < cut[0]}, now_us) for t in sorted(rows)],
         replicas={id: _column(seen[id], column) for id, column in columns.items()},
         is_cut=max(shown_from, kept_from) > ZERO,

@@ -70,9 +70,15 @@ const PATHS = { queue: "/v1/queues/", register: "/v1/registers/", dictionary: "/
 
 let offered = null; // The type whose operations the page offers.
 
+/** Type, name and, of a dictionary, key of an object: a key may have slashes. */
+export function partsOf(object) {
+  const [type, name, ...rest] = object.split("/");
+  return rest.length > 0 ? [type, name, rest.join("/")] : [type, name];
+}
+
 /** The address of an object, as `queue/jobs` or `dictionary/users/ann`. */
 export function addressOf(object) {
-  const [type, name, key] = object.split("/").map(encodeURIComponent);
+  const [type, name, key] = partsOf(object).map(encodeURIComponent);
   return PATHS[type] + name + (key === undefined ? "" : `/entries/${key}`);
 }
 

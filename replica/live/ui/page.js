@@ -4,7 +4,7 @@ import { changeToken, Failure, read, tokensFrom } from "./ask.js";
 import { drawReplicas } from "./cluster.js";
 import { byId, element, say } from "./dom.js";
 import { Follower } from "./follow.js";
-import { offer, offerEndings, operate } from "./hand.js";
+import { offer, offerEndings, operate, partsOf } from "./hand.js";
 import { countLetters, lettersOf, listenToLetters, listLetters } from "./letters.js";
 import { drawMembers } from "./members.js";
 import { drawObjects, listenToDeleted, sayNoObjects } from "./objects.js";
@@ -79,7 +79,7 @@ function typeOf(object) {
 
 /** Look at another object, in all parts of the page, if its name is one. */
 function choose(object) {
-  const [type, name, key = ""] = object.split("/");
+  const [type, name, key = ""] = partsOf(object);
   knowType(type);
   byId("object-type").value = type;
   byId("object-name").value = name;
@@ -104,7 +104,7 @@ function knowType(type) {
 function look() {
   const type = byId("object-type").value;
   const name = byId("object-name").value.trim();
-  const key = byId("object-key").value.trim();
+  const key = byId("object-key").value;
   byId("key-field").hidden = type !== "dictionary";
   byId("object-key").required = type === "dictionary";
   offer(type, run);
@@ -195,7 +195,7 @@ function begin() {
 
 /** Whether a text has the parts of an object's name; what each part may be, the form knows. */
 function isLikely(asked) {
-  const parts = asked.split("/");
+  const parts = partsOf(asked);
   return TYPE.test(parts[0]) && parts.length === (parts[0] === "dictionary" ? 3 : 2);
 }
 

@@ -139,6 +139,25 @@ def test_dictionary_keeps_keys(run: Run) -> None:
     assert json.loads(run("dict", "d", "size", "--json").stdout) == {"size": 1}
 
 
+def test_keys_are_any_text(run: Run) -> None:
+    assert run("dict", "any", "put", "mugs/[red] & é", "1").returncode == 0
+    assert run("dict", "any", "put", "two\nlines", "2").returncode == 0
+    assert run("dict", "any", "get", "mugs/[red] & é").stdout == "1\n"
+    assert run("dict", "any", "items").stdout == "mugs/[red] & é\t1\ntwo\\u000alines\t2\n"
+    told = run("object", "list", "dictionary/any/mugs/[", "--limit", "1").stdout
+    assert "dictionary/any/mugs/[red] & é " in told
+    more = run("object", "list", "dictionary/any/", "--limit", "1").stdout
+    assert more.splitlines()[-1] == "There are more: --after 'dictionary/any/mugs/[red] & é'"
+    shown = run("trace", "dict/any/mugs/[red] & é").stdout
+    assert shown.splitlines()[0].strip() == "dictionary/any/mugs/[red] & é"
+    (trace,) = json.loads(run("trace", "dict/any/mugs/[red] & é", "--json").stdout)["traces"]
+    assert (trace["object"], len(trace["rows"])) == ("dictionary/any/mugs/[red] & é", 1)
+    assert run("object", "delete", "dict/any", "--prefix", "mugs/[").stdout == "1 deleted.\n"
+    refused = run("dict", "any", "get", "é" * 34)
+    assert refused.returncode == 2
+    assert "takes 204 of 200 characters" in refused.stderr
+
+
 def test_a_dictionary_is_shown_page_by_page(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     pages: list[str] = []
 

@@ -337,3 +337,26 @@ async def test_a_viewer_who_goes_away_does_not_take_the_answer_from_others(membe
         assert gone.cancelled()
     finally:
         await looking.aclose()
+
+
+async def test_overview_and_trace_show_keys_as_they_were_written(client: httpx.AsyncClient) -> None:
+    for escaped in ("a%2F%20b", "=20", "c"):
+        await client.put(f"/v1/dictionaries/shop/entries/{escaped}", json={"value": 1})
+    names = ["dictionary/shop/=20", "dictionary/shop/a/ b", "dictionary/shop/c"]
+    seen, after = [], ""
+    while True:
+        page = (await client.get("/v1/overview", params={"limit": 1, "after": after})).json()
+        seen += [each["object"] for each in page["objects"]]
+        if page["next"] is None:
+            break
+        after = page["next"]
+    assert seen == names
+    for prefix, found in (
+        ("dictionary/shop/a/ ", names[1:2]),
+        ("dictionary/shop/=2", names[:1]),
+        ("dictionary/shop/=", names[:1]),
+    ):
+        told = (await client.get("/v1/overview", params={"prefix": prefix})).json()
+        assert [each["object"] for each in told["objects"]] == found
+    trace = (await client.get("/v1/trace", params={"object": names[1]})).json()
+    assert (trace["object"], len(trace["rows"])) == (names[1], 1)
