@@ -72,8 +72,8 @@ let offered = null; // The type whose operations the page offers.
 
 /** Type, name and, of a dictionary, key of an object: a key may have slashes. */
 export function partsOf(object) {
-  const [type, name, ...rest] = object.split("/");
-  return rest.length > 0 ? [type, name, rest.join("/")] : [type, name];
+  const parts = object.split("/");
+  return parts.length > 2 ? [...parts.slice(0, 2), parts.slice(2).join("/")] : parts;
 }
 
 /** The address of an object, as `queue/jobs` or `dictionary/users/ann`. */

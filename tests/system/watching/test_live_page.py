@@ -180,6 +180,20 @@ def test_the_focus_stays_on_the_operation_that_was_picked(tab: Tab, shared_clust
     assert_quiet(tab, url)
 
 
+def test_a_key_is_shown_as_it_was_written(tab: Tab, shared_cluster: LocalCluster) -> None:
+    name = "dictionary/shelf/mugs/red & =20 <b>"
+    url = open_page(tab, shared_cluster, f"?{httpx.QueryParams(object=name)}")
+    assert "Written 7" in act(tab, "Write", "7")
+    assert "Read 7" in act(tab, "Read")
+    listed = f"[...document.querySelectorAll('#object-rows button')].find(each => each.textContent === {json.dumps(name)})"
+    tab.wait_for(f"{listed}?.ariaCurrent === 'true'")
+    tab.wait_for("document.querySelector('#trace-rows, #trace tbody').textContent.includes('Put')")
+    tab.evaluate("document.querySelector('#object-key').value = ''")
+    tab.evaluate(f"{listed}.click()")
+    assert tab.evaluate("document.querySelector('#object-key').value") == "mugs/red & =20 <b>"
+    assert_quiet(tab, url)
+
+
 def test_leases_by_hand_and_what_the_trace_says_of_them(tab: Tab, clusters: Clusters) -> None:
     """Somebody works on one item, and the page on others; each is seen for what it is, with a replica down too."""
     cluster = clusters.start()
