@@ -67,7 +67,7 @@ async def test_entries_live_under_any_key(client: httpx.AsyncClient) -> None:
     listed = (await client.get("/v1/dictionaries/shop")).json()
     assert listed["items"] == {key: number for number, key in enumerate(KEYS.values())}
     found, after = [], ""
-    while True:
+    for _ in KEYS:
         page = (await client.get("/v1/dictionaries/shop", params={"limit": 1, "after": after})).json()
         found += page["items"]
         if (after := page.get("next", "")) == "":
