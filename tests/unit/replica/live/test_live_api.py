@@ -349,12 +349,14 @@ async def test_overview_and_trace_show_keys_as_they_were_written(client: httpx.A
         seen += [each["object"] for each in page["objects"]]
         if page["next"] is None:
             break
+        assert page["next"] == seen[-1]
         after = page["next"]
     assert seen == names
     for prefix, found in (
         ("dictionary/shop/a/ ", names[1:2]),
         ("dictionary/shop/=2", names[:1]),
         ("dictionary/shop/=", names[:1]),
+        ("dictionary/shop/=3", []),  # Asked of the replicas as the two before it.
     ):
         told = (await client.get("/v1/overview", params={"prefix": prefix})).json()
         assert [each["object"] for each in told["objects"]] == found
