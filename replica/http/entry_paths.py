@@ -18,16 +18,12 @@ _KEY: Final = 5
 def kept_path(path: str, raw: bytes) -> str:
     """`path` with the name of the key that it has. `raw` is the same before it was decoded. Raises Refusal, and BadName for a key that is not
     allowed."""
-    parts = raw.split(b"/")
-    is_entry = (
-        path.startswith(_DICTIONARIES)
-        and len(parts) > _KEY
-        and unquote_to_bytes(parts[_ENTRIES]) == b"entries"
-    )
+    parts = raw.split(b"/") if path.startswith(_DICTIONARIES) else [raw]
+    is_entry = len(parts) > _KEY and unquote_to_bytes(parts[_ENTRIES]) == b"entries"
     key = parts[_KEY] if is_entry else b""
     if is_entry:
         parts[_KEY] = b""
-    if any(b"%2f" in part.lower() for part in parts):
+    if b"%2f" in b"/".join(parts).lower():
         # Decoded it would stand between parts of the path, where whoever stands in front saw one part.
         raise Refusal(
             "no-such-path", "%2F is no / between the parts of a path: only a dictionary's key has one"
