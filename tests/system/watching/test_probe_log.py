@@ -19,6 +19,7 @@ from quorate.measurement.run.recorder import Recorder
 from quorate.spark_reports.merging import merge
 from quorate.spark_reports.model.period import Asked
 from quorate.spark_reports.report import Options, make_report
+from tests.docs.pages import blocks_run_by
 from tests.system.harness import Clusters, until
 from tests.unit.cli import conftest
 from tests.unit.cli.reports.test_observed import wanted
@@ -65,8 +66,10 @@ def longest_s(figures: Any) -> float:
 
 async def test_an_outage_is_in_the_report_of_what_the_replicas_saw(clusters: Clusters) -> None:
     cluster, notes = clusters.make(), Notes(clusters.folder / "notes")
+    [block] = blocks_run_by("tests/system/watching/test_probe_log.py")
+    option, _ = block.text.split()[-2:]
     for id in cluster.urls:
-        cluster.serve_options[id] = ["--probe-log", str(notes.folder), "--probe-every", f"{STEP_S}s"]
+        cluster.serve_options[id] = [option, str(notes.folder), "--probe-every", f"{STEP_S}s"]
     cluster.start()
     cluster.ready()
     async with connect_async(cluster.document_path) as client:

@@ -27,6 +27,7 @@ from quorate.spark_reports.model.period import Asked
 from quorate.spark_reports.model.places import Place
 from quorate.spark_reports.report import Options, make_report
 from quorate.spark_reports.spark import arrivals, session
+from tests.docs.pages import blocks_run_by
 from tests.unit.spark_reports import measured_run
 
 if TYPE_CHECKING:
@@ -98,7 +99,9 @@ def test_a_follower_that_is_killed_goes_on_and_counts_nothing_twice(
     arriving, out = Arriving(tmp_path), tmp_path / "out"
     arriving.bring(0)
     arriving.bring(1)
-    words = ("report", "--follow", "--input", str(arriving.place), "--out", str(out), "--last", "60s")
+    [block] = blocks_run_by("tests/unit/spark_reports/test_following.py")
+    places = {"probes": str(arriving.place), "live": str(out)}
+    words = [places.get(word, word) for word in block.text.split()[1:]] + ["--last", "60s"]
     done = subprocess.run([sys.executable, "-c", KILLED, *words], timeout=TIMEOUT_S, check=False)
     assert done.returncode == -signal.SIGKILL
     assert sorted(noted(out)) == [

@@ -18,6 +18,7 @@ from quorate.api_specs.cluster import ChoiceRule
 from quorate.cli.cluster.document import read_document
 from quorate.cli.cluster.local_cluster import LocalCluster
 from quorate.measurement.run.course import UNENDED
+from tests.docs.pages import blocks_run_by
 from tests.support import forked
 from tests.unit.cli.conftest import quorate
 from tests.unit.measurement.runs import RunRead
@@ -285,7 +286,8 @@ def test_a_running_cluster_is_measured_and_left_running(
         cluster.ready()
         pids = cluster.pids
         (tmp_path / "plan.toml").write_text(RUNNING.format(document=cluster.document_path))
-        words = ("measure", "plan.toml", "--out", "run", "--rotate", "1s")
+        [block] = blocks_run_by("tests/unit/measurement/run/test_ends_of_runs.py")
+        words = block.text.replace("60s", "1s").split()[1:]
         done = quorate(*words, cwd=tmp_path, timeout_s=TIMEOUT_S)
         assert done.returncode == 0, done.stdout + done.stderr
         assert cluster.pids == pids
