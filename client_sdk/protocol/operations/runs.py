@@ -149,6 +149,8 @@ def _repeated(
 ) -> Generator[float, Event, CommandResult]:
     pacing, until_s, looked = machine.pacing, min(task.now.mono_s + wait_s, task.deadline_s), 1
     verdict = yield from again()
+    if verdict.result or not wait_s:
+        return verdict
     with pacing.waits(task.turn):
         while not (verdict.result or task.now.mono_s >= until_s or pacing.is_hurried or task.is_left):
             yield from pause(task, min(task.now.mono_s + pacing.pause_s(looked, task.turn), until_s))
