@@ -45,7 +45,7 @@ OVERDUE_PASSES: Final = 4
 """An entry that has waited for so many passes is not about to be marked by its client; it may never be complete, and is overdue again after as
 many passes as it has waited, but"""
 AGAIN_PASSES_MAX: Final = 32
-"""at most so many. It is asked for again as seldom."""
+"""at most so many."""
 AGAIN_OBJECTS_MAX: Final = 256
 """What waits of so many objects is looked at again in one pass, in turn: what is new waits no longer for it."""
 _Key = TypeVar("_Key")
@@ -84,12 +84,12 @@ class _Behind(NamedTuple):
 
 
 class _Waiting(NamedTuple):
-    """Since which pass an entry has waited, what the pass that found it began after, in which one it is overdue, and in which it was last (0: in none)."""
+    """Since which pass an entry has waited, what the pass that found it began after, in which one it is overdue, and whether it was once."""
 
     since: int
     began: int
     due: int
-    was_due: int = 0
+    was_due: bool = False
 
 
 _NOT_BEHIND: Final = _Behind(NO_BALLOT, 0)
@@ -274,13 +274,8 @@ class Progress:
             known = {t: waiting.pop((name, t)) for t in entries}
             left = missing(name, entries, log)
             waiting.update(((name, t), known[t]) for t in left)
-            asked[name] = tuple(t for t in left if self._is_asked_again(known[t]))
+            asked[name] = left
         return asked
-
-    def _is_asked_again(self, waiting: _Waiting) -> bool:
-        """Whether it may have been marked since it was asked for, or it is to be found out whether it is complete."""
-        lately = max(waiting.since, waiting.was_due)
-        return self._passes < lately + OVERDUE_PASSES or self._passes >= waiting.due
 
     def wait_for(self, lack: Lack) -> None:
         """It is not here yet; the next pass asks again."""
@@ -324,7 +319,7 @@ class Progress:
                     continue
                 found.setdefault(lack.object, []).append(row.entry)
                 again = min(max(self._passes - waiting.since, OVERDUE_PASSES), AGAIN_PASSES_MAX)
-                self._waiting.held[key] = waiting._replace(due=self._passes + again, was_due=self._passes)
+                self._waiting.held[key] = waiting._replace(due=self._passes + again, was_due=True)
         return found
 
 
