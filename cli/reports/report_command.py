@@ -220,9 +220,7 @@ def report(
         "conf": dict(map(_setting, conf or ())),
         "adt": type_named(type_name) if type_name else None,
         "votes": by_name(votes, "--votes", whole_number) if votes else {},
-        "mix": {name: float(share) for name, share in by_name(mix, "--mix", number, "Enq=1,Deq=1").items()}
-        if mix
-        else {},
+        "mix": _mix(mix),
         "label": label,
         "step_s": step_s,
         "lag_s": lag_s,
@@ -268,6 +266,12 @@ def _tell_made(story: Console, made: Any) -> None:
         story.print(escape(sentence), soft_wrap=True)
     story.print(f"The report: [bold]{escape(str(made.html.resolve()))}[/bold]", soft_wrap=True)
     _tell_commands(story, *_commands(made))
+
+
+def _mix(words: str) -> dict[str, float]:
+    """How often each operation is wanted; nothing where that is not said."""
+    shares = by_name(words, "--mix", number, "Enq=1,Deq=1") if words else {}
+    return {name: float(share) for name, share in shares.items()}
 
 
 def _setting(word: str) -> tuple[str, str]:

@@ -422,7 +422,7 @@ def is_timely(asked: Now, now: Now, limits: Limits) -> bool:
 
 
 def left_before(now_us: int, limits: Limits) -> Timestamp:
-    """Who stamped an entry before this has ended, unless clocks are far apart: an operation lasts for `deadline_s_max` at most."""
+    """An operation that stamped an entry before this has ended, unless clocks are far apart: it lasts for `deadline_s_max` at most."""
     return make(max(0, now_us - round(2e6 * limits.deadline_s_max)), 0, "0")
 
 

@@ -592,6 +592,19 @@ async def test_what_nobody_marks_complete_goes_to_read_repair_and_comes_once_it_
     assert here.lags["r2"].changes == 0
 
 
+async def test_what_was_left_long_ago_goes_to_read_repair_in_the_first_pass(
+    members: list[Member], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, there = members
+    left = await left_unmarked(members, "queue/left")
+    now, ago_s = here.now(), 2 * here.document.limits.deadline_s_max + 60
+    monkeypatch.setattr(here, "now", lambda: now.before(-ago_s))
+    following = CatchingUp(here, To(there), repairs := Repairs())
+    await following._pass("r2")
+    await following._pass("r2")
+    assert repairs.asked == [ReadRepair("queue/left", tuple(left.values()))]
+
+
 async def test_what_was_overwritten_is_no_lag_where_everything_is_kept(tmp_path: Path) -> None:
     """A write that came to one replica alone is below the others' fences, and has become history nowhere."""
     document = replace(DOCUMENT, choices=(ChoiceRule("register/*", collect=False),))

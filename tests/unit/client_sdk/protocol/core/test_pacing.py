@@ -7,6 +7,7 @@ from statistics import mean
 
 import pytest
 
+from quorate.api_specs.limits import PLACES_MAX
 from quorate.client_sdk import connect_async
 from quorate.client_sdk.protocol.core.pacing import (
     LOOK_S_FIRST,
@@ -64,4 +65,10 @@ def test_a_caller_of_whom_one_waits_looks_as_often_beside_one_of_whom_many_do() 
             waiting.enter_context(pacing.waits("a"))
         assert 0.95 < mean(pacing.pause_s(1, "a") for _ in range(1000)) < 1.05, "half of all looks"
         assert pacing.pause_s(100, "b") == LOOK_S_MAX
-    assert pacing.pause_s(1, "a") == LOOK_S_FIRST, "nobody waits any more"
+    with pacing.waits("b"):
+        assert pacing.pause_s(1, "b") == LOOK_S_FIRST, "nobody else waits any more"
+    assert not pacing._waiting, "no caller is remembered"
+
+
+def test_all_places_of_a_replica_together_look_350_times_a_second_at_most() -> None:
+    assert PLACES_MAX / PAUSE_S_MAX < 350

@@ -374,9 +374,11 @@ def test_an_outbox_in_which_an_item_waits_is_not_empty_however_often_it_shows_it
         if not emptied.commands:
             emptied.sleep(0.1)
         emptied.decide(())
+        assert emptied.pacing._waiting == {emptied.task.turn: 1}, "it shares looks with others that wait"
     emptied.pacing.is_hurried = True
     emptied.look(r2=shows)
     assert emptied.result.detail.endswith("outboxes: r2 (items wait in its outbox)")
+    assert not emptied.pacing._waiting
 
 
 @pytest.mark.parametrize("shows", WAITING)
