@@ -44,7 +44,7 @@ class Timekeeping:
         self._look_until_us = 0
         """Until time has come there, stores may hold timestamps that were given while time was wrong."""
         self._near_us: Final = offset_max_s * 1e6 / 2
-        self._storable_ahead_us: Final = storable_ahead_us(offset_max_s, replica_error_s)
+        self.storable_ahead_us: Final = storable_ahead_us(offset_max_s, replica_error_s)
 
     def follow(self, replicas: Collection[str]) -> None:
         """These are the replicas from now on."""
@@ -106,7 +106,7 @@ class Timekeeping:
             self._look_until_us = max(self._look_until_us, known_us)
 
     def _is_beyond(self, stamp_us: int, latest_us: int) -> bool:
-        return stamp_us > latest_us + self._storable_ahead_us
+        return stamp_us > latest_us + self.storable_ahead_us
 
     def is_near(self, theirs_us: int, now: Now) -> bool:
         """Whether a replica with that clock takes no stamp of ours for one from far off, though it be on its way a while."""

@@ -96,8 +96,8 @@ class Sender(Protocol):
     def count_round(self, kind: str, seconds: float) -> None:
         """Count one more round that met its quorum."""
 
-    def has_only_waited(self, refused: Refused, since_s: float) -> bool:
-        """Whether what was stamped at that moment was refused because it waited since."""
+    def will_be_taken(self, refused: Refused, since_s: float) -> bool:
+        """Whether a replica refused what was stamped at that moment, and will take it as it is when asked again."""
 
 
 def limit_of(answer: object) -> Limit | None:
@@ -185,9 +185,9 @@ class Task:
         """Count a round that has met its quorum now."""
         self._sender.count_round(kind, self.now.mono_s - begun_s)
 
-    def has_only_waited(self, refused: Refused, since_s: float) -> bool:
-        """Whether what was stamped at that moment was refused because it waited since."""
-        return self._sender.has_only_waited(refused, since_s)
+    def will_be_taken(self, refused: Refused, since_s: float) -> bool:
+        """Whether a replica refused what was stamped at that moment, and will take it as it is when asked again."""
+        return self._sender.will_be_taken(refused, since_s)
 
     @property
     def is_late(self) -> bool:
@@ -327,12 +327,11 @@ class Gathering:
         return min(delay_s, BEHIND_S * (1 << min(before, 10)))
 
     def _to_repeat(self, answer: object) -> str | None:
-        """Why the replica is to be asked again after this answer, if it is: there was none, or what it was asked had waited for so long
-        that it took a clock for wrong."""
+        """Why the replica is to be asked again after this answer, if it is: there was none, or it took a clock for wrong that need not be."""
         if isinstance(answer, Unanswered):
             return None if answer.refused else answer.detail
         for reply in answer if isinstance(answer, tuple) else (answer,):
-            if type(reply) is Refused and self._task.has_only_waited(reply, self._begun_s):
+            if type(reply) is Refused and self._task.will_be_taken(reply, self._begun_s):
                 return reply.detail
         return None
 

@@ -59,8 +59,12 @@ class TimeNow:
         """Whether this front end's clock has a bound that one wrong replica cannot have made."""
         return self._time.is_settled(self._now)
 
-    def has_only_waited(self, refused: Refused, since_s: float) -> bool:
-        """Whether what was stamped at that moment is behind the replica's clock because it waited since: neither clock need be wrong."""
+    def will_be_taken(self, refused: Refused, since_s: float) -> bool:
+        """Whether a replica refused what was stamped at that moment though neither clock need be wrong, and will take it as it is when asked again. It is
+        behind the replica's clock since it waited; or ahead by what an upper bound of time may be that came of slow answers, and time gets there.
+        """
+        if refused.reason == "clock-ahead":
+            return 0 < refused.clock_offset_us <= self._time.storable_ahead_us
         behind_s = -refused.clock_offset_us / 1e6 - (self._now.mono_s - since_s)
         return refused.reason == "clock-behind" and behind_s <= self.document.clock.offset_max_s
 

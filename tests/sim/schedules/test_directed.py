@@ -8,6 +8,7 @@ import pytest
 from quorate.adts.log import Value
 from quorate.adts.specification import Kind
 from quorate.adts.types import queue
+from quorate.api_specs.cluster import ClockSettings
 from quorate.api_specs.messages import Accept, Collect
 from quorate.client_sdk.protocol import front_end as machine
 from quorate.client_sdk.protocol.core.rounds import Event, Gathering, Task
@@ -312,6 +313,17 @@ def test_an_entry_that_is_sent_again_for_long_is_not_taken_for_one_of_a_wrong_cl
     hand.sleep(us=int(hand.document.clock.offset_max_s * 1e6))
     hand.carry_until("enqueue", "a", "r1", "r2")
     hand.result("enqueue")
+
+
+def test_what_is_stamped_after_slow_answers_waits_until_clocks_that_are_right_take_it() -> None:
+    """The first answers took 2.05 s: a front end whose clock has no declared error holds that the replicas' clocks may be ahead by so much, which is more
+    than they accept (`offset_max_s`), and less than what it sets its own clock back for. No clock is wrong."""
+    hand = Hand(MAJORITIES, clock=ClockSettings())
+    hand.start("a", enqueue(X), "slow")
+    hand.sleep(us=int(hand.document.clock.offset_max_s * 1e6) + 50_000)
+    hand.carry_until("slow", "a", "r1", "r2", "r3")
+    hand.ask("a", enqueue(Y))
+    assert [hand.ask("b", Dequeue(QUEUE)) for _ in range(2)] == [(X,), (Y,)]
 
 
 @pytest.mark.parametrize("moment", ["_plan", "_next_collect"], ids=["before the accept", "while it is made"])

@@ -7,7 +7,7 @@ import pytest
 
 from quorate.adts.log import Value
 from quorate.api_specs.cluster import ClockSettings, ClusterDocument, ReplicaInfo
-from quorate.api_specs.messages import Append, BatchReply, Collect, Collected, Status
+from quorate.api_specs.messages import Append, BatchReply, Collect, Collected, Refused, Status
 from quorate.client_sdk.protocol.core.values import Enqueue, Send, Unanswered
 from quorate.client_sdk.protocol.front_end import FrontEnd
 from quorate.timestamps.clock import Now
@@ -45,6 +45,33 @@ def test_a_replicas_own_front_end_trusts_its_clock_no_more_than_a_replicas(
     front.tick(now(1, START_US))
     assert front.latest_us() - START_US == pytest.approx(expected_s * 1e6, abs=2)
     assert START_US - front.earliest_us() == pytest.approx(expected_s * 1e6, abs=2)
+
+
+@pytest.mark.parametrize(
+    ("refused", "expected"),
+    [
+        (
+            Refused(
+                "clock-ahead", "ahead by the offset, the errors of two replicas and the margin", 2_200_000
+            ),
+            True,
+        ),
+        (Refused("clock-ahead", "further ahead: a clock is wrong", 2_200_001), False),
+        (Refused("clock-ahead", "by an older replica, which does not say how far"), False),
+        (Refused("clock-behind", "stamped three seconds ago, on its way since", -5_000_000), True),
+        (Refused("clock-behind", "further behind: a clock is wrong", -5_000_001), False),
+        (Refused("too-old", "its outcome is unknown", -5_000_000), False),
+    ],
+    ids=lambda value: value.detail if isinstance(value, Refused) else "",
+)
+def test_a_stamp_that_right_clocks_may_give_is_refused_for_a_while_at_most(
+    refused: Refused, expected: bool
+) -> None:
+    clock = ClockSettings(offset_max_s=2.0, replica_error_s=0.05)
+    document = ClusterDocument("c", (ReplicaInfo("r1", "http://r1:1"),), clock=clock)
+    front = FrontEnd(document, site="a", seed=0)
+    front.tick(now(4e6, START_US))
+    assert front.will_be_taken(refused, since_s=1.0) is expected
 
 
 WRONG_US = START_US + 60_000_000

@@ -47,7 +47,7 @@ class Post:
     def count_round(self, kind: str, seconds: float) -> None:
         self.rounds.append((kind, seconds))
 
-    def has_only_waited(self, refused: Refused, since_s: float) -> bool:
+    def will_be_taken(self, refused: Refused, since_s: float) -> bool:
         return refused.detail == f"it waited since {since_s}"
 
 
