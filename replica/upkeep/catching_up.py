@@ -10,20 +10,19 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Final
+from typing import Final, Protocol
 
 from ...adts.log import Entry
 from ...api_specs.messages import Batch, Changed, Collect, Collected, Reply, Request
 from ...api_specs.values import text_bytes
-from ...client_sdk.protocol.core.values import Failed, ReadRepair, Unanswered
+from ...client_sdk.protocol.core.values import Unanswered
 from ...client_sdk.transport.ports import Transport
 from ...timestamps.clock import Now
 from ..protocol import catch_up
 from ..protocol.catch_up import Lack, Progress, install, resumed
-from ..protocol.undecided import SameQuorums, quorums_of
 from ..service.member import Lag, Member, StoreLost
 from ..store.store import Store
-from .background import Background, FrontEnd, Silent
+from .background import Background, Silent
 
 PASS_S: Final = 1.0
 """Between two passes; also how old a change is before it is looked at: younger ones are still on their way to all."""
@@ -35,8 +34,6 @@ FETCHED_MAX: Final = 16
 ENTRIES_MAX: Final = 100
 """so many entries, which is also the most of one object: what answers has callers wait for no longer. Where an answer comes too late, half as much is asked
 for."""
-REPAIR_S: Final = 2.0
-"""To find out whether entries are complete that nobody has marked."""
 REST_BUSY: Final = 50
 """While callers are served and nothing is missing, a look that took a while rests so many times as long: two per cent."""
 REST_BEHIND: Final = 3
@@ -45,14 +42,25 @@ REST_BEHIND: Final = 3
 _log = logging.getLogger(__name__)
 
 
-class CatchingUp(Background):
-    """Works for one member until `stop`, or until it must not vote; `others` is the way to the other replicas."""
+class TakesUp(Protocol):
+    """Who finds out whether entries are complete that nobody marks so any more."""
 
-    def __init__(self, member: Member, others: Transport, front_end: FrontEnd[ReadRepair]) -> None:
+    @property
+    def has_room(self) -> bool:
+        """Whether it may be told of some."""
+
+    def take_up(self, left: Mapping[str, Sequence[Entry]]) -> None:
+        """Do so beside, for these of some objects."""
+
+
+class CatchingUp(Background):
+    """Works for one member until `stop`, or until it must not vote; `others` is the way to the other replicas, `repairing` hears of what nobody marks complete."""
+
+    def __init__(self, member: Member, others: Transport, repairing: TakesUp) -> None:
         super().__init__(_log)
         self._member: Final = member
         self._others: Final = others
-        self._front_end: Final = front_end
+        self._repairing: Final = repairing
         self._progress: Final[dict[str, tuple[str, Progress]]] = {}
         """By other replica: the store that was looked at, and how far;"""
         self._kept: Final[dict[str, tuple[str, int] | None]] = {}
@@ -166,18 +174,16 @@ class CatchingUp(Background):
 
     async def _fetch(self, other: str, lacking: Sequence[Lack]) -> None:
         """Get what is missing, and install it, a little at a time, with rests in between."""
-        waiting, unavailable = list(lacking), set[SameQuorums]()
+        waiting = list(lacking)
         for lack in waiting:
             self._progress[other][1].wait_for(lack)
         self._tell_lag(other)  # Also where nothing can be got now.
         while waiting:
             began_s, some = time.monotonic(), portion(waiting, self._entries_at_once(other))
-            waiting = waiting[len(some) :] + await self._fetch_some(other, some, unavailable)
+            waiting = waiting[len(some) :] + await self._fetch_some(other, some)
             await asyncio.sleep(min((time.monotonic() - began_s) * REST_BEHIND, PASS_S))
 
-    async def _fetch_some(
-        self, other: str, some: Sequence[Lack], unavailable: set[SameQuorums]
-    ) -> list[Lack]:
+    async def _fetch_some(self, other: str, some: Sequence[Lack]) -> list[Lack]:
         """Get and install these: what is still to be asked for."""
         asked = await self._member.run(partial(self._requests, other, some))
         asked_at = self._member.now()
@@ -187,11 +193,9 @@ class CatchingUp(Background):
         left = await self._go_on(other, step)
         is_timely = self._is_timely(asked_at)
         self._pace(other, is_timely=is_timely)
-        if is_timely:
-            told = [(lack, reply) for lack, reply in told if self._quorums(lack.object) not in unavailable]
+        if is_timely and self._repairing.has_room:
             ended = catch_up.left_before(self._member.now().wall_us, self._member.document.limits)
-            if overdue := self._progress[other][1].overdue(told, ended):
-                unavailable |= await self._repair(overdue)
+            self._repairing.take_up(self._progress[other][1].overdue(told, ended))
         return [*some[len(replies) :], *left]
 
     def _entries_at_once(self, other: str) -> int:
@@ -207,19 +211,6 @@ class CatchingUp(Background):
 
     def _is_timely(self, asked_at: Now) -> bool:
         return catch_up.is_timely(asked_at, self._member.now(), self._member.document.limits)
-
-    def _quorums(self, name: str) -> SameQuorums:
-        return quorums_of(self._member.document, name)
-
-    async def _repair(self, overdue: Mapping[str, Sequence[Entry]]) -> set[SameQuorums]:
-        """Find out whether these entries are complete. For which quorums too few replicas answer now: a later pass asks for their objects."""
-        asked = [ReadRepair(name, tuple(entries)) for name, entries in overdue.items()]
-        outcomes = await asyncio.gather(*(self._front_end.run(each, REPAIR_S) for each in asked))
-        return {
-            self._quorums(repair.object)
-            for repair, outcome in zip(asked, outcomes, strict=True)
-            if isinstance(outcome, Failed) and outcome.reason == "unavailable"
-        }
 
     def _requests(self, other: str, lacking: Sequence[Lack], store: Store) -> list[Collect]:
         most = min(self._entries_at_once(other), self._member.document.limits.page_entries_max)

@@ -33,11 +33,12 @@ class Upkeep:
         may_change: Callable[[], bool],
         further: Iterable[Background] = (),
     ) -> None:
+        repairing = Repairing(member, front_end)
         self._tasks: Final[list[Background]] = [
             Watch(member, to_others()),
-            CatchingUp(member, to_others(), front_end),
+            CatchingUp(member, to_others(), repairing),
             Looking(member, front_end),
-            Repairing(member, front_end),
+            repairing,
             Relaying(member, front_end),
             Switching(member, operator, may_change),
             Janitor(member, front_end),

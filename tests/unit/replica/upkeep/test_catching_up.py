@@ -4,7 +4,7 @@ What was not made durable is got all the same, by a later pass.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ from quorate.api_specs.messages import (
     Commit,
 )
 from quorate.client_sdk.protocol.configurations import joint, settled
-from quorate.client_sdk.protocol.core.values import Done, Failed, Outcome, ReadRepair, Unanswered
+from quorate.client_sdk.protocol.core.values import Unanswered
 from quorate.replica.data_folder.identity import open_folder
 from quorate.replica.protocol import catch_up
 from quorate.replica.protocol.catch_up import Lack
@@ -69,21 +69,16 @@ class To(Exchanging):
         """There is nothing to close."""
 
 
-DONE: Outcome = Done(None, "ReadRepair/Ok", frozenset())
-
-
 class Repairs:
-    """The embedded front end, which notes what it is asked for, and what comes of it."""
+    """Who is told of entries that were left, and notes it."""
 
-    def __init__(self, outcome: Outcome = DONE) -> None:
-        self.asked: list[ReadRepair] = []
-        self.outcome = outcome
+    def __init__(self, *, has_room: bool = True) -> None:
+        self.told: list[Mapping[str, Sequence[Entry]]] = []
+        self.has_room = has_room
 
-    async def run(self, operation: ReadRepair, deadline_s: float) -> Outcome:
-        """See FrontEnd."""
-        assert deadline_s == catching_up.REPAIR_S
-        self.asked.append(operation)
-        return self.outcome
+    def take_up(self, left: Mapping[str, Sequence[Entry]]) -> None:
+        """See TakesUp."""
+        self.told.extend([left] if left else [])
 
 
 NOBODY = Repairs()
@@ -580,12 +575,12 @@ async def test_what_nobody_marks_complete_goes_to_read_repair_and_comes_once_it_
     following = CatchingUp(here, To(there), repairs := Repairs())
     for _ in range(1 + catch_up.OVERDUE_PASSES):
         await following._pass("r2")
-        assert repairs.asked == [], "its client may mark it yet"
+        assert repairs.told == [], "its client may mark it yet"
     await following._pass("r2")
     (entry,) = left.values()
-    assert repairs.asked == [ReadRepair("queue/left", (entry,))]
+    assert repairs.told == [{"queue/left": [entry]}]
     await following._pass("r2")
-    assert len(repairs.asked) == 1, "it is not asked for in each pass"
+    assert len(repairs.told) == 1, "it is not asked for in each pass"
     await answer_of(there, [Commit("queue/left", complete=(entry.t,))])
     await following._pass("r2")
     assert await here.run(lambda store: store.stored("queue/left", [entry.t])) == {entry.t}
@@ -602,7 +597,7 @@ async def test_what_was_left_long_ago_goes_to_read_repair_in_the_first_pass(
     following = CatchingUp(here, To(there), repairs := Repairs())
     await following._pass("r2")
     await following._pass("r2")
-    assert repairs.asked == [ReadRepair("queue/left", tuple(left.values()))]
+    assert repairs.told == [{name: [entry] for name, entry in left.items()}]
 
 
 async def test_what_was_overwritten_is_no_lag_where_everything_is_kept(tmp_path: Path) -> None:
@@ -621,29 +616,22 @@ async def test_what_was_overwritten_is_no_lag_where_everything_is_kept(tmp_path:
     for _ in range(3 + catch_up.OVERDUE_PASSES):
         await following._pass("r2")
     assert here.lags["r2"].changes == 0
-    assert repairs.asked == []
+    assert repairs.told == []
     assert await here.run(lambda store: store.stored("register/kept", [lost.t, t])) == {t}
     for member in members:
         await asyncio.to_thread(member.close)
 
 
-@pytest.mark.parametrize(("reason", "at_first"), [("unavailable", 3), ("refused", 7)])
-async def test_where_too_few_replicas_answer_read_repair_nobody_else_is_put_off(
-    members: list[Member], monkeypatch: pytest.MonkeyPatch, reason: Any, at_first: int
-) -> None:
-    """What is refused is a matter of that object; else others of the same quorums are asked for in the next pass, and those of other ones in this."""
+async def test_read_repair_that_has_no_room_is_told_when_it_has(members: list[Member]) -> None:
     here, there = members
-    monkeypatch.setattr(catching_up, "FETCHED_MAX", 2)
-    await left_unmarked(members, *(f"queue/{number}" for number in range(6)), "register/other")
-    failing = Repairs(Failed(reason, "for a reason", definite=True))
-    following = CatchingUp(here, To(there), failing)
+    left = await left_unmarked(members, "queue/left")
+    following = CatchingUp(here, To(there), repairs := Repairs(has_room=False))
     for _ in range(2 + catch_up.OVERDUE_PASSES):
         await following._pass("r2")
-    assert len(failing.asked) == at_first
-    failing.outcome = DONE
+    assert repairs.told == []
+    repairs.has_room = True
     await following._pass("r2")
-    everyone = {f"queue/{number}" for number in range(6)} | {"register/other"}
-    assert {each.object for each in failing.asked} == everyone
+    assert repairs.told == [{name: [entry] for name, entry in left.items()}]
 
 
 async def test_an_answer_that_came_too_late_is_not_repaired_by(
@@ -659,7 +647,7 @@ async def test_an_answer_that_came_too_late_is_not_repaired_by(
     to.asked.clear()
     await following._pass("r2")
     assert len(to.asked) == 3, "the changes, and the entry twice"
-    assert len(repairs.asked) == 1
+    assert len(repairs.told) == 1
 
 
 async def test_what_was_asked_for_in_an_earlier_configuration_is_not_taken_in(members: list[Member]) -> None:

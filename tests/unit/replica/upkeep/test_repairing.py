@@ -3,13 +3,14 @@
 import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from quorate.adts.log import Summary, Value
+from quorate.adts.log import Entry, Summary, Value
 from quorate.api_specs.cluster import ClusterDocument, ReplicaInfo
 from quorate.api_specs.messages import Accept, Commit
-from quorate.client_sdk.protocol.core.values import Failed, Outcome, ReadRepair
+from quorate.client_sdk.protocol.core.values import Done, Failed, Outcome, ReadRepair
 from quorate.replica.data_folder.identity import open_folder
 from quorate.replica.protocol import undecided
 from quorate.replica.service.embedded import embedded_front_end
@@ -114,3 +115,96 @@ async def test_who_must_not_vote_repairs_nothing(member: Member, monkeypatch: py
     with pytest.raises(ZeroDivisionError):
         await task._round()
     await front_end.inner.aclose()
+
+
+class Asked:
+    """The embedded front end, which notes what it is asked for, and what comes of it."""
+
+    def __init__(self, outcome: Outcome) -> None:
+        self.asked: list[ReadRepair] = []
+        self.outcome = outcome
+
+    async def run(self, operation: ReadRepair, deadline_s: float) -> Outcome:
+        """See FrontEnd."""
+        assert deadline_s == repairing.DEADLINE_S
+        self.asked.append(operation)
+        return self.outcome
+
+
+DONE: Outcome = Done(None, "ReadRepair/Ok", frozenset())
+T = make(1, 0, "c")
+LEFT = [Entry(T, T, Value('"x"'))]
+
+
+async def test_entries_that_were_left_are_taken_up_a_few_at_a_time_and_each_once(
+    member: Member, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(repairing, "LEFT_AT_ONCE", 2)
+    task = Repairing(member, front_end := Asked(DONE))
+    names = [f"queue/{number}" for number in range(5)]
+    for name in names:
+        task.take_up({name: LEFT})
+    rounds = []
+    while task._left:
+        await task._round_of_left()
+        rounds.append(len(front_end.asked))
+    assert rounds == [2, 4, 5]
+    assert front_end.asked == [ReadRepair(name, tuple(LEFT)) for name in names]
+
+
+async def test_entries_that_were_left_are_taken_up_beside_all_else(
+    member: Member, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(repairing, "LEFT_AT_ONCE", 1)
+    task = Repairing(member, front_end := Asked(DONE))
+    task.start()
+    try:
+        for names in (["queue/a"], ["queue/b", "queue/c"]):
+            front_end.asked.clear()
+            task.take_up(dict.fromkeys(names, LEFT))
+            async with asyncio.timeout(WAIT_S):
+                while len(front_end.asked) < len(names):
+                    await asyncio.sleep(0.005)
+            assert [each.object for each in front_end.asked] == names
+    finally:
+        await task.stop()
+
+
+async def test_of_entries_that_were_left_so_many_objects_wait(
+    member: Member, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(repairing, "LEFT_MAX", 2)
+    task = Repairing(member, Asked(DONE))
+    for number in range(2):
+        assert task.has_room
+        task.take_up({f"queue/{number}": LEFT})
+    assert not task.has_room
+    await task._round_of_left()
+    assert task.has_room
+
+
+@pytest.mark.parametrize(
+    ("reason", "expected"), [("unavailable", ["queue/0", "register/other"]), ("refused", [])]
+)
+async def test_where_too_few_replicas_answer_others_with_the_same_quorums_are_found_again_later(
+    member: Member, monkeypatch: pytest.MonkeyPatch, reason: Any, expected: list[str]
+) -> None:
+    """What is refused is a matter of that object."""
+    monkeypatch.setattr(repairing, "LEFT_AT_ONCE", 1)
+    names = ["queue/0", "queue/1", "queue/2", "register/other"]
+    task = Repairing(member, front_end := Asked(Failed(reason, "for a reason", definite=True)))
+    task.take_up(dict.fromkeys(names, LEFT))
+    while task._left:
+        await task._round_of_left()
+    assert [each.object for each in front_end.asked] == (expected or names)
+
+
+async def test_who_must_not_vote_takes_up_nothing_that_was_left(
+    member: Member, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = Repairing(member, front_end := Asked(DONE))
+    task.take_up({"queue/0": LEFT})
+    monkeypatch.setattr(member, "why_not_ready", lambda: "it is another store")
+    await task._round_of_left()
+    assert front_end.asked == []
+    assert task._left == {}
