@@ -20,6 +20,7 @@ from .cluster import is_replica_id
 from .commands import AcquireCommand, CompareAndSetCommand, DequeueCommand, ForwardableCommand, SettleCommand
 from .limits import (
     ADOPTED_MAX,
+    BATCH_ENTRIES_MAX,
     DEAD_MAX,
     DELAY_S_MAX,
     DELIVERIES_MAX,
@@ -270,6 +271,7 @@ def _check_commit(request: Commit, limits: Limits) -> None:
     for timestamp in (request.horizon, request.tombstone):
         if timestamp != ZERO:
             _check_timestamps((timestamp,))
+    _check_listed(request.complete, "complete", BATCH_ENTRIES_MAX)
     _check_timestamps(request.complete)
     if request.summary is not None:
         _check_carried(request.object, request.summary, limits)

@@ -60,7 +60,7 @@ may come at once."""
 BATCH_READS_S_MAX: Final = 0.05
 """How long the reads of one batch may take, before the rest of it is left to another batch."""
 BATCH_ENTRIES_MAX: Final = 8192
-"""Entries that one batch may bring, and keys that it may ask for, before the rest of it is left to another batch: some hundredths of a second."""
+"""Entries that one batch may bring or mark complete, and keys that it may ask for, before the rest of it is left to another batch: some hundredths of a second."""
 UNPROVEN_PER_S_MAX: Final = 100.0
 """Requests a second without a valid token that are answered 401; further ones are answered 429."""
 HEALTH_PER_S_MAX: Final = 100.0

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from ...adts.types.catalogue import adt_of, is_overwritten
-from ...api_specs.limits import Limits
+from ...api_specs.limits import BATCH_ENTRIES_MAX, Limits
 from ...api_specs.messages import Commit
 from ...timestamps.timestamp import Timestamp
 from .core.values import Send
@@ -55,7 +55,11 @@ class CompletionNotices:
         """What is to be said now; it is not said again."""
         if not self._now and self.due_s > now_s and len(self._later) <= CELLS_MAX:
             return []
-        groups: list[tuple[Commit, ...]] = [(_mark(name, complete),) for name, complete in self._now.items()]
+        groups: list[tuple[Commit, ...]] = [
+            (_mark(name, complete[at : at + BATCH_ENTRIES_MAX]),)
+            for name, complete in self._now.items()
+            for at in range(0, len(complete), BATCH_ENTRIES_MAX)
+        ]
         self._now.clear()
         cells = list(self._due_cells(now_s))
         size = self._together_max

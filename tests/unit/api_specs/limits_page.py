@@ -83,7 +83,7 @@ FIXED = {
     ),
     "BATCH_ENTRIES_MAX": (
         limits.BATCH_ENTRIES_MAX,
-        "Entries that one batch brings, and keys that it asks for, unless one request has more; the rest of it is to be sent again.",
+        "Entries that one batch brings or marks complete, and keys that it asks for, unless one request has more; the rest of it is to be sent again. One `commit` marks no more.",
     ),
     "BATCH_READS_S_MAX": (
         limits.BATCH_READS_S_MAX,

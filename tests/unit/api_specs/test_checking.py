@@ -132,6 +132,7 @@ def test_what_a_front_end_sends_passes() -> None:
         (Accept(NAME, BALLOT, SUMMARY, then=Collect("queue/other")), "must be about the same object"),
         (Accept(NAME, BALLOT, SUMMARY, then=Collect(NAME, fence_next=-1)), "fence_next"),
         (Commit(NAME, complete=(INFINITY,)), "can only bound a window"),
+        (Commit(NAME, complete=(AT,) * 8193), "complete: 8193 of them, at most 8192"),
         (Commit(NAME, summary=with_(SUMMARY, value="{")), "not JSON"),
         (Scan("ä"), "prefix: must be at most"),
         (Scan("", after="x" * 1000), "after: must be at most"),

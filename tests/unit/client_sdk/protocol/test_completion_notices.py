@@ -1,10 +1,13 @@
 """When marks of completeness are said, and which of them need not be."""
 
+from itertools import pairwise
+
 import msgspec
 import pytest
 
-from quorate.api_specs.limits import DEFAULTS, Limits
-from quorate.api_specs.messages import Commit
+from quorate.api_specs.checking import check_batch
+from quorate.api_specs.limits import BATCH_ENTRIES_MAX, DEFAULTS, Limits
+from quorate.api_specs.messages import Batch, Commit
 from quorate.client_sdk.protocol import completion_notices
 from quorate.client_sdk.protocol.completion_notices import CELL_WAIT_S, CompletionNotices
 from quorate.client_sdk.protocol.core.values import Send
@@ -31,6 +34,16 @@ def test_marks_of_what_is_taken_or_run_go_at_once_and_together(name: str) -> Non
     assert waiting.take(0.0) == [mark(name, 1, 3, 2), mark(name, 1, 3, 2, replica="r2")]
     assert waiting.take(99.0) == []
     assert waiting.due_s == float("inf")
+
+
+def test_of_more_than_a_replica_takes_in_one_request_the_rest_goes_in_another() -> None:
+    waiting = CompletionNotices(("r1",), DEFAULTS)
+    waiting.add(QUEUE, map(at, range(2 * BATCH_ENTRIES_MAX + 1)), 0.0)
+    sends = waiting.take(0.0)
+    cut = (0, BATCH_ENTRIES_MAX, 2 * BATCH_ENTRIES_MAX, 2 * BATCH_ENTRIES_MAX + 1)
+    assert sends == [mark(QUEUE, *range(*each)) for each in pairwise(cut)]
+    for send in sends:
+        check_batch(Batch("c", send.requests), DEFAULTS)
 
 
 def test_of_a_cell_only_the_newest_goes_when_the_first_is_due() -> None:
