@@ -9,14 +9,14 @@ from collections.abc import Callable
 from typing import Final
 
 from ...api_specs.limits import BATCH_ENTRIES_MAX, BATCH_READS_S_MAX
-from ...api_specs.messages import Append, Changes, Collect, Commit, Reply, Request, Reserve, Scan
+from ...api_specs.messages import Accept, Append, Changes, Collect, Commit, Reply, Request, Reserve, Scan
 from ...api_specs.weights import weight
 
 _READS: Final = frozenset((Collect, Scan, Changes))
 
 
 class Budget:
-    """What is left for one batch: `bytes_max` of replies, the time of reads, and entries that changes bring or mark. These are counted: on a busy
+    """What is left for one batch: `bytes_max` of replies, the time of reads, also of those that ride along with an accept, and entries that changes bring or mark. These are counted: on a busy
     machine little would be done in a time, and what is left is sent again."""
 
     def __init__(self, bytes_max: int, now_s: Callable[[], float] = time.perf_counter) -> None:
@@ -37,7 +37,7 @@ class Budget:
             self._entries += len(request.proposals)
         elif type(request) is Commit:
             self._entries += len(request.complete)
-        elif type(request) in _READS:
+        elif type(request) in _READS or (type(request) is Accept and request.then is not None):
             self._left_s -= now_s - self._begun_s
         self._begun_s = now_s
         self.bytes += weight(reply)
