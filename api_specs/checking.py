@@ -20,6 +20,7 @@ from .cluster import is_replica_id
 from .commands import AcquireCommand, CompareAndSetCommand, DequeueCommand, ForwardableCommand, SettleCommand
 from .limits import (
     ADOPTED_MAX,
+    AMBIGUOUS_MAX,
     BATCH_ENTRIES_MAX,
     DEAD_MAX,
     DELAY_S_MAX,
@@ -57,8 +58,6 @@ ID_CHARS_MAX: Final = 500
 """An entry's or a decision's id: a timestamp, or made of an object's name and an idempotency key."""
 LEASE_TOKEN_CHARS_MAX: Final = len(f"{DELIVERIES_MAX}/") + ID_CHARS_MAX
 """A lease's token: the count of deliveries, and the item's id. Every item that a replica takes in can be acknowledged."""
-AMBIGUOUS_MAX: Final = 100_000
-"""Entries that a summary names as taken while they may not have been complete: about what a request body holds."""
 TERMS_MAX: Final = 100
 """Turns that a summary names; a front end keeps 64 of them."""
 DIGEST_CHARS_MAX: Final = 64

@@ -39,10 +39,12 @@ WAITING_BYTES_MAX: Final = 256 * 1024
 a state that is larger than a value may be. Further ones are refused until a decision has run some."""
 WORK_OF_A_WAITING_BYTE: Final = 16
 """So much of the work of running them, as `work_bytes` counts it, weighs as a byte of theirs does: each runs on the whole state, and who looks waits for all."""
-AMBIGUOUS_BYTES_MAX: Final = 2 * 1024 * 1024
+AMBIGUOUS_BYTES_MAX: Final = 512 * 1024
 """What was taken and may not be complete is named in a decided state, by its id and with ENTRY_BYTES for each. Further such entries are taken when nobody
-asks for the earlier ones any more."""
-SUMMARY_BYTES_MAX: Final = 2 * AMBIGUOUS_BYTES_MAX
+asks for the earlier ones any more. Each look at the object takes time for each name."""
+AMBIGUOUS_MAX: Final = 20_000
+"""So many names a replica takes: until November 2026, front ends named four times as much."""
+SUMMARY_BYTES_MAX: Final = 4 * 1024 * 1024
 """What a decided state weighs besides its payloads, when it remembers, names, adopts and lends as much as it may: a message of the replica
 protocol has room for it beside a body. All other replicas would refuse one that is larger, for good."""
 SYSTEM_CHARS_MAX: Final = TEXT_CHARS_MAX

@@ -59,6 +59,7 @@ FIXED = {
         limits.AMBIGUOUS_BYTES_MAX,
         "Bytes of the names of what was taken and may not be stored by a quorum, 100 for each included, in an object's decided state.",
     ),
+    "AMBIGUOUS_MAX": (limits.AMBIGUOUS_MAX, "And how many of them a replica takes in one state."),
     "SUMMARY_BYTES_MAX": (
         limits.SUMMARY_BYTES_MAX,
         "Bytes of an object's decided state besides payloads: a message of the replica protocol may have so many more than a body.",

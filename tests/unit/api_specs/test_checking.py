@@ -8,7 +8,6 @@ from msgspec.structs import replace
 
 from quorate.adts.log import Dead, Decision, Entry, Leased, Settled, Summary, Value
 from quorate.api_specs.checking import (
-    AMBIGUOUS_MAX,
     COUNT_MAX,
     ID_CHARS_MAX,
     BadBatch,
@@ -17,6 +16,7 @@ from quorate.api_specs.checking import (
 )
 from quorate.api_specs.limits import (
     ADOPTED_MAX,
+    AMBIGUOUS_MAX,
     DEAD_MAX,
     DEFAULTS,
     DELIVERIES_MAX,

@@ -45,7 +45,7 @@ def test_what_keys_are_remembered_for_stops_no_queue(tmp_path: Path) -> None:
 
 
 def heaviest(id_chars: int) -> Summary:
-    """A decided state that remembers, adopts and lends as much as it may, its payloads aside."""
+    """A decided state that remembers, adopts and lends as much as it may, its payloads aside, and names as much as an earlier release did."""
     site, us = "s" * 12, WALL_US_MAX - 1
     stamps = iter(make(us - number, 65_535, site) for number in range(1_000_000))
 
@@ -58,7 +58,7 @@ def heaviest(id_chars: int) -> Summary:
         for number in range(Limits().recent_decisions_max - 2)
     ]
     taken = tuple(entry() for _ in range(KEYED_ENTRIES_MAX // 2))
-    named = AMBIGUOUS_BYTES_MAX // (id_chars + ENTRY_BYTES)
+    named = 4 * AMBIGUOUS_BYTES_MAX // (id_chars + ENTRY_BYTES)
     return Summary(
         next(stamps),
         None,
