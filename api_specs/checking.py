@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from ..adts.log import Dead, Entry, Leased, Summary
+from ..adts.log import Dead, Decision, Entry, Leased, Settled, Summary
 from ..adts.types.catalogue import adt_of, is_object_name
 from ..timestamps.ballot import NO_BALLOT, Ballot, parse_ballot
 from ..timestamps.timestamp import INFINITY, WALL_US_MAX, ZERO, Timestamp, parse
@@ -27,6 +27,7 @@ from .limits import (
     DELIVERIES_MAX,
     FORWARD_S_MAX,
     FORWARDED_COMMANDS_MAX,
+    KEYED_ENTRIES_MAX,
     LEASE_S_MAX,
     LEASES_MAX,
     NAME_CHARS_MAX,
@@ -317,10 +318,27 @@ def listed_max(limits: Limits) -> dict[str, int]:
     }
 
 
+CARRIED_MAX: Final = {"recent": 2 * KEYED_ENTRIES_MAX, "settled": SETTLED_MAX}
+"""How much the parts of a summary's list carry together, at most. Front ends have decisions carry half as much."""
+
+
+def carried_by(part: object) -> int:
+    """How many entries or tokens a part of one of these lists carries: each look at the object takes time for all of them."""
+    match part:
+        case Decision():
+            return len(part.taken)
+        case Settled():
+            return len(part.tokens)
+    return 0
+
+
 def check_summary(summary: Summary, limits: Limits) -> None:
     """Raises ValueError unless every part of the summary is in form and in bounds."""
     for what, most in listed_max(limits).items():
         _check_listed(getattr(summary, what), what, most)
+    for what, most in CARRIED_MAX.items():
+        if (carried := sum(map(carried_by, getattr(summary, what)))) > most:
+            raise ValueError(f"{what}: they carry {carried} entries or tokens, at most {most} are allowed")
     _check_timestamps([summary.horizon])
     for ballot in (*summary.terms, summary.terms_floor):
         _check_ballot(ballot)

@@ -10,7 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ..adts.log import NOTHING, Dead, Leased, Summary
-from .checking import check_summary, listed_max
+from .checking import CARRIED_MAX, carried_by, check_summary, listed_max
 from .limits import DELIVERIES_MAX, Limits
 
 
@@ -19,10 +19,13 @@ def mended(summary: Summary, limits: Limits) -> tuple[Summary, tuple[str, ...]]:
     told: list[str] = []
     for what, most in listed_max(limits).items():
         sound: list[Any] = []
+        room = CARRIED_MAX.get(what, 0)
         for part in getattr(summary, what):
             part = _bounded(part, told)  # noqa: PLW2901
-            if len(sound) < most and _passes(replace(NOTHING, **{what: (part,)}), limits):
+            carried = carried_by(part)
+            if len(sound) < most and carried <= room and _passes(replace(NOTHING, **{what: (part,)}), limits):
                 sound.append(part)
+                room -= carried
             else:
                 told.append(f"taken out of {what}: {msgspec.json.encode(part).decode()}")
         summary = replace(summary, **{what: tuple(sound)})

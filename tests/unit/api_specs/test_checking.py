@@ -119,6 +119,8 @@ def test_what_a_front_end_sends_passes() -> None:
         (of_summary(settled=(Settled(BALLOT, "drop", ()),) * (SETTLED_MAX + 1)), "settled: 1025 of them"),
         (of_summary(settled=(Settled(Ballot("x"), "drop", ()),)), "is not a ballot"),
         (of_summary(settled=(Settled(BALLOT, "drop", ("x" * 65,)),)), "settled: must be"),
+        (of_summary(settled=(Settled(BALLOT, "drop", ("x",) * 513),) * 2), "settled: they carry 1026 entries or tokens"),
+        (of_summary(recent=(Decision("k", BALLOT, (ENTRY,) * 801),) * 5), "recent: they carry 4005 entries or tokens"),
         (of_summary(ambiguous=(("", BALLOT),)), "id: must be"),
         (of_summary(ambiguous=(("a", make_ballot(INFINITY, 1)),)), "cannot be a term"),
         (of_summary(recent=(Decision("", BALLOT),)), "id: must be"),

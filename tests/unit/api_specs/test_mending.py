@@ -4,13 +4,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from quorate.adts.log import Dead, Entry, Leased, Summary, Value
+from quorate.adts.log import Dead, Decision, Entry, Leased, Settled, Summary, Value
 from quorate.api_specs.checking import COUNT_MAX, check_summary
 from quorate.api_specs.limits import DEAD_MAX, DEFAULTS, DELIVERIES_MAX, Limits
 from quorate.api_specs.mending import mended
 from quorate.timestamps.timestamp import make
 from tests.unit.api_specs.strategies import values_of
-from tests.unit.api_specs.test_checking import SUMMARY
+from tests.unit.api_specs.test_checking import BALLOT, SUMMARY
 
 
 def entry(number: int, value: str = "1") -> Entry:
@@ -49,3 +49,13 @@ def test_what_no_bound_lets_stay_is_told_whole() -> None:
     assert (sound.leases, sound.dead) == ((), many[:-1])
     assert "x" * 50 in told[0]
     assert many[-1].entry.id in told[1]
+
+
+def test_what_its_parts_carry_too_much_of_leaves_with_the_part() -> None:
+    taken = tuple(entry(n) for n in range(1000))
+    recent = tuple(Decision(f"Deq {n}", BALLOT, taken if n < 6 else ()) for n in range(8))
+    settled = tuple(Settled(BALLOT, "drop", ("t",) * tokens) for tokens in (1000, 25, 24))
+    sound, told = mended(Summary(recent=recent, settled=settled), DEFAULTS)
+    assert [each.id for each in sound.recent] == [f"Deq {n}" for n in (0, 1, 2, 3, 6, 7)]
+    assert [len(each.tokens) for each in sound.settled] == [1000, 24]
+    assert len(told) == 3

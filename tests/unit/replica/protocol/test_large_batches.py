@@ -253,7 +253,8 @@ def test_changes_are_bounded_by_their_entries() -> None:
     accept = Accept("queue/q", make_ballot(make(1, 0, "c"), 1), NOTHING)
     budget = changing.pop()
     assert not any(budget.is_spent_by(accept, refused) for _ in range(1000)), "nothing is read, nor appended"
-    for budget, request in zip(changing, (some, keys, marks), strict=True):
+    bringing: tuple[Request, ...] = (some, keys, marks)
+    for budget, request in zip(changing, bringing, strict=True):
         for _ in range(BATCH_ENTRIES_MAX // 1024):
             assert not budget.is_spent_by(request, refused)
         assert budget.is_spent_by(request, refused)
