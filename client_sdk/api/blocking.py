@@ -14,7 +14,7 @@ import threading
 import warnings
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator
 from concurrent.futures import CancelledError, Future
-from typing import Any, ClassVar, Concatenate, Final, ParamSpec, Self, TypeVar, cast
+from typing import Any, ClassVar, Concatenate, Final, Generic, ParamSpec, Self, TypeVar, cast
 
 from ...api_specs.cluster import ClusterDocument
 from ...api_specs.limits import Limits
@@ -48,6 +48,46 @@ _left_behind: Final[list[object]] = []
 """In a forked child: the parent's threads and loops, kept so that nothing here finalises what the parent still uses."""
 
 
+class _Awaited(Generic[Result]):
+    """Work on its way to a loop, which its caller, in another thread, may leave at any moment."""
+
+    def __init__(self, work: Coroutine[Any, Any, Result], loop: asyncio.AbstractEventLoop) -> None:
+        self._work: Final = work
+        self._loop: Final = loop
+        self._task: asyncio.Task[Result] | None = None
+        self.result: Final[Future[Result]] = Future()
+
+    def begin(self) -> None:
+        """On the loop."""
+        if self.result.cancelled():
+            self._work.close()
+            return
+        self._task = self._loop.create_task(self._work)
+        self._task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[Result]) -> None:
+        if task.cancelled():
+            self.result.cancel()
+            return
+        error = task.exception()
+        if not self.result.set_running_or_notify_cancel():
+            return  # Its caller has left.
+        if error is None:
+            self.result.set_result(task.result())
+        else:
+            self.result.set_exception(error)
+
+    def leave(self) -> None:
+        """Cancel it, unless its caller has the result."""
+        if self.result.cancel():
+            with contextlib.suppress(RuntimeError):  # The loop is closed, and all that ran on it has ended.
+                self._loop.call_soon_threadsafe(self._end)
+
+    def _end(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+
+
 class _Engine:
     """One incarnation: a thread with an event loop, and the asyncio client on it."""
 
@@ -68,17 +108,18 @@ class _Engine:
         if threading.current_thread() is self._thread:
             work.close()
             raise BadInput("an observer runs in the client's own thread: call this client from another one")
-        with self._gate:  # what is submitted before the loop stops is at least cancelled, never forgotten
-            if self._is_stopped:
-                work.close()
-                raise Closed("the client is closed: connect again", definite=True)
-            future: Future[Result] = asyncio.run_coroutine_threadsafe(work, self._loop)
-        try:
-            return future.result(timeout_s)
+        awaited = _Awaited(work, self._loop)
+        try:  # A signal's handler may raise from here on, also when the loop has the work already.
+            with self._gate:  # what is submitted before the loop stops is at least cancelled, never forgotten
+                if self._is_stopped:
+                    work.close()
+                    raise Closed("the client is closed: connect again", definite=True)
+                self._loop.call_soon_threadsafe(awaited.begin)
+            return awaited.result.result(timeout_s)
         except CancelledError:
             raise Closed("the client was closed during the operation", definite=False) from None
         finally:
-            future.cancel()
+            awaited.leave()
 
     def stop(self) -> None:
         """End the thread, within GRACE_S."""

@@ -5,10 +5,10 @@ import re
 import threading
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -521,3 +521,57 @@ def test_observers_hear_of_every_outcome(client: Client) -> None:
     assert 0 < latency_s < PATIENT_S
     assert isinstance(outcome, Done)
     assert len(outcome.answered) >= 2
+
+
+TAKEN_S: Final = 0.5
+"""In this time, a dequeue that waits has taken what came."""
+
+
+@pytest.mark.parametrize("waits", [False, True], ids=["submitted", "waiting"])
+def test_what_a_blocking_dequeue_takes_after_a_signals_handler_raised_is_given_to_the_next(
+    client: Client, monkeypatch: pytest.MonkeyPatch, waits: bool
+) -> None:
+    """The handler runs just after the loop has got the work, or while its caller waits. The dequeue went on alone in the first case, took the item
+    that came later, and gave it to nobody."""
+    assert client._engine is not None
+    loop, queue = client._engine._loop, client.queue("jobs")
+    submit = loop.call_soon_threadsafe
+
+    def raises(*_: Any) -> Any:
+        raise KeyboardInterrupt
+
+    def submits_and_raises(*given: Any) -> Any:
+        submit(*given)
+        monkeypatch.undo()
+        raise KeyboardInterrupt
+
+    if waits:
+        monkeypatch.setattr(Future, "result", raises)
+    else:
+        monkeypatch.setattr(loop, "call_soon_threadsafe", submits_and_raises)
+    with pytest.raises(KeyboardInterrupt):
+        queue.dequeue(wait_s=DEFAULTS.deadline_s_max / 2)
+    monkeypatch.undo()
+    queue.enqueue("kept")
+    over_s = time.monotonic() + TAKEN_S
+    while queue.size() and time.monotonic() < over_s:
+        time.sleep(0.01)
+    assert queue.dequeue(wait_s=PATIENT_S / 2) == "kept"
+
+
+def test_what_was_left_before_the_loop_began_it_is_not_begun(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert client._engine is not None
+    begun: list[Any] = []
+    client.on_finished(lambda *given: begun.append(given))
+    late: list[Any] = []
+    monkeypatch.setattr(client._engine._loop, "call_soon_threadsafe", late.append)
+    monkeypatch.setattr(Future, "result", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        client.queue("jobs").enqueue("never sent")
+    monkeypatch.undo()
+    for work in late:
+        client._engine._loop.call_soon_threadsafe(work)
+    assert client.queue("jobs").dequeue() is None
+    assert len(begun) == 1, "the dequeue alone"
