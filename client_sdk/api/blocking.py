@@ -16,6 +16,8 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Gene
 from concurrent.futures import CancelledError, Future
 from typing import Any, ClassVar, Concatenate, Final, Generic, ParamSpec, Self, TypeVar, cast
 
+from msgspec.structs import replace
+
 from ...api_specs.cluster import ClusterDocument
 from ...api_specs.limits import Limits
 from ..errors import BadInput, Closed, OutcomeUnknown
@@ -49,13 +51,21 @@ _left_behind: Final[list[object]] = []
 
 
 class _Awaited(Generic[Result]):
-    """Work on its way to a loop, which its caller, in another thread, may leave at any moment."""
+    """Work on its way to a loop, which its caller, in another thread, may leave at any moment. `left` gets, on the loop, what came of it nevertheless."""
 
-    def __init__(self, work: Coroutine[Any, Any, Result], loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self,
+        work: Coroutine[Any, Any, Result],
+        loop: asyncio.AbstractEventLoop,
+        left: Callable[[Result], object],
+    ) -> None:
         self._work: Final = work
         self._loop: Final = loop
+        self._left: Final = left
         self._task: asyncio.Task[Result] | None = None
         self.result: Final[Future[Result]] = Future()
+        self.is_had = False
+        """Whether the caller has the result."""
 
     def begin(self) -> None:
         """On the loop."""
@@ -69,22 +79,26 @@ class _Awaited(Generic[Result]):
         if task.cancelled():
             self.result.cancel()
             return
-        error = task.exception()
-        if not self.result.set_running_or_notify_cancel():
-            return  # Its caller has left.
-        if error is None:
-            self.result.set_result(task.result())
-        else:
+        error, is_awaited = task.exception(), self.result.set_running_or_notify_cancel()
+        if is_awaited and error is not None:
             self.result.set_exception(error)
+        elif is_awaited:
+            self.result.set_result(task.result())
+        elif error is None:
+            self._left(task.result())
 
     def leave(self) -> None:
         """Cancel it, unless its caller has the result."""
-        if self.result.cancel():
+        if not self.is_had:
+            self.result.cancel()
             with contextlib.suppress(RuntimeError):  # The loop is closed, and all that ran on it has ended.
                 self._loop.call_soon_threadsafe(self._end)
 
     def _end(self) -> None:
-        if self._task is not None:
+        if not self.result.cancelled():
+            if self.result.exception() is None:
+                self._left(self.result.result())
+        elif self._task is not None:
             self._task.cancel()
 
 
@@ -103,19 +117,26 @@ class _Engine:
             self.stop()
             raise
 
-    def wait(self, work: Coroutine[Any, Any, Result], timeout_s: float) -> Result:
-        """The result of a coroutine on the loop. Whatever ends the wait early cancels the coroutine."""
+    def wait(
+        self,
+        work: Coroutine[Any, Any, Result],
+        timeout_s: float,
+        left: Callable[[Result], object] = lambda _: None,
+    ) -> Result:
+        """The result of a coroutine on the loop. Whatever ends the wait early cancels the coroutine; where that has a result all the same, `left` gets it."""
         if threading.current_thread() is self._thread:
             work.close()
             raise BadInput("an observer runs in the client's own thread: call this client from another one")
-        awaited = _Awaited(work, self._loop)
+        awaited = _Awaited(work, self._loop, left)
         try:  # A signal's handler may raise from here on, also when the loop has the work already.
             with self._gate:  # what is submitted before the loop stops is at least cancelled, never forgotten
                 if self._is_stopped:
                     work.close()
                     raise Closed("the client is closed: connect again", definite=True)
                 self._loop.call_soon_threadsafe(awaited.begin)
-            return awaited.result.result(timeout_s)
+            result = awaited.result.result(timeout_s)
+            awaited.is_had = True
+            return result
         except CancelledError:
             raise Closed("the client was closed during the operation", definite=False) from None
         finally:
@@ -153,6 +174,10 @@ async def _cancel_rest() -> None:
         task.cancel()
     await asyncio.gather(*rest, return_exceptions=True)
     await asyncio.get_running_loop().shutdown_default_executor()
+
+
+def _as_they_are(values: Any) -> Any:
+    return values
 
 
 async def _counters_of(client: AsyncClient) -> FrontEndCounts:
@@ -236,7 +261,9 @@ class Client:
         engine = self._engine_here()
         limit_s = self.document.limits.deadline_s_max + GRACE_S
         try:
-            return engine.wait(engine.client.perform(call, deadline_s), limit_s)
+            keep = functools.partial(engine.client.undelivered.keep, call.operation)
+            work = engine.client.perform(replace(call, result=_as_they_are), deadline_s)
+            return call.result(engine.wait(work, limit_s, keep))
         except TimeoutError:
             raise OutcomeUnknown(f"the client's thread did not answer within {limit_s} s") from None
 

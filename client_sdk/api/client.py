@@ -17,7 +17,7 @@ from ...api_specs.cluster import ClusterDocument
 from ...api_specs.limits import Limits
 from ..errors import BadInput, Closed, Unavailable, error_of
 from ..protocol.core.counters import FrontEndCounts
-from ..protocol.core.values import Failed, Operation, Outcome
+from ..protocol.core.values import Done, Failed, Operation, Outcome
 from ..transport.driver import Driver
 from .call_reports import Observer, Telling
 from .calls import Call, check_seconds
@@ -138,7 +138,8 @@ class AsyncClient:
         try:
             telling.ended(outcome)
         except BaseException:  # The history's disk is full, say: what was taken must not go with it.
-            self.undelivered.keep(call.operation, outcome)
+            if isinstance(outcome, Done):
+                self.undelivered.keep(call.operation, outcome.result)
             raise
         if isinstance(outcome, Failed):
             raise error_of(outcome)

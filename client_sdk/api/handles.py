@@ -153,8 +153,8 @@ class AsyncQueue(_Handle):
 
         Waits up to `wait_s` seconds for a first value. A repeat with the same key gets what the first took. Where (without a
         key) an asyncio caller is cancelled, or a signal's handler raises while a blocking one waits, what is taken nevertheless
-        is given to this client's next dequeue of the queue. It is gone when the client is closed before, or when a blocking
-        caller's answer was there already: use `acquire` where that must not be.
+        is given to this client's next dequeue of the queue. It is gone when the client is closed before, or when the handler
+        raises just as the blocking call returns: use `acquire` where that must not be.
         """
         most = 1 if max_items is None else max_items
         check_taking(most, wait_s, self._limits)

@@ -8,7 +8,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Final, TypeGuard
+from typing import Any, Final, TypeGuard
 
 from ...adts.log import Value
 from ..protocol.core.values import Dequeue, Done, Operation, Outcome
@@ -48,10 +48,10 @@ class Undelivered:
         """Whether nothing of the queue is kept or to come."""
         return not self._values.get(name) and not self._coming.get(name)
 
-    def keep(self, operation: Operation, outcome: Outcome) -> None:
+    def keep(self, operation: Operation, values: Any) -> None:
         """Keep what the operation took, if it is a dequeue that took anything."""
-        if is_kept(operation) and isinstance(outcome, Done) and outcome.result:
-            self._values.setdefault(operation.object, deque()).extend(outcome.result)
+        if is_kept(operation) and values:
+            self._values.setdefault(operation.object, deque()).extend(values)
 
     def expect(self, operation: Operation, coming: asyncio.Future[Outcome], conclude: Conclude) -> None:
         """Keep what the operation will have taken. `conclude` hears of its outcome, or of what it raised."""
@@ -61,8 +61,8 @@ class Undelivered:
             if not self._coming[operation.object]:
                 del self._coming[operation.object]
             end = outcome_of(outcome)
-            if not isinstance(end, BaseException):
-                self.keep(operation, end)
+            if isinstance(end, Done):
+                self.keep(operation, end.result)
             conclude_with(outcome, conclude)
 
         self._coming.setdefault(operation.object, deque()).append(coming)

@@ -4,7 +4,7 @@ import asyncio
 import re
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
 from pathlib import Path
@@ -527,36 +527,80 @@ TAKEN_S: Final = 0.5
 """In this time, a dequeue that waits has taken what came."""
 
 
-@pytest.mark.parametrize("waits", [False, True], ids=["submitted", "waiting"])
-def test_what_a_blocking_dequeue_takes_after_a_signals_handler_raised_is_given_to_the_next(
-    client: Client, monkeypatch: pytest.MonkeyPatch, waits: bool
+class Handler:
+    """A signal's handler that raises, at some moment of a blocking call."""
+
+    def __init__(self, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+        assert client._engine is not None
+        self._loop = client._engine._loop
+        self._patch = monkeypatch
+
+    def _then_raises(self, owner: Any, name: str, *, after: bool) -> None:
+        """As it calls this, or once that has returned."""
+        original = getattr(owner, name)
+
+        def raises(*given: Any) -> Any:
+            self._patch.undo()
+            if after:
+                original(*given)
+            raise KeyboardInterrupt
+
+        self._patch.setattr(owner, name, raises)
+
+    def after_submission(self) -> None:
+        self._then_raises(self._loop, "call_soon_threadsafe", after=True)
+
+    def while_it_waits(self) -> None:
+        self._then_raises(Future, "result", after=False)
+
+    def before_its_result_is_told(self) -> None:
+        """The task has ended, and its caller leaves before it is told."""
+        waits = threading.Event()
+
+        def leaves(future: Future[Any], _timeout_s: float) -> Any:
+            waits.set()
+            until_now(future.cancelled, "the caller leaves")
+            raise KeyboardInterrupt
+
+        def runs(future: Future[Any]) -> bool:
+            self._patch.undo()
+            assert waits.wait(PATIENT_S)
+            assert future.cancel()
+            return False
+
+        self._patch.setattr(Future, "result", leaves)
+        self._patch.setattr(Future, "set_running_or_notify_cancel", runs)
+
+    def once_its_result_is_there(self) -> None:
+        self._then_raises(Future, "result", after=True)
+
+
+@pytest.mark.parametrize("moment", [Handler.after_submission, Handler.while_it_waits])
+def test_what_a_blocking_dequeue_takes_after_a_handler_raised_is_given_to_the_next(
+    client: Client, monkeypatch: pytest.MonkeyPatch, moment: Callable[[Handler], None]
 ) -> None:
-    """The handler runs just after the loop has got the work, or while its caller waits. The dequeue went on alone in the first case, took the item
-    that came later, and gave it to nobody."""
-    assert client._engine is not None
-    loop, queue = client._engine._loop, client.queue("jobs")
-    submit = loop.call_soon_threadsafe
-
-    def raises(*_: Any) -> Any:
-        raise KeyboardInterrupt
-
-    def submits_and_raises(*given: Any) -> Any:
-        submit(*given)
-        monkeypatch.undo()
-        raise KeyboardInterrupt
-
-    if waits:
-        monkeypatch.setattr(Future, "result", raises)
-    else:
-        monkeypatch.setattr(loop, "call_soon_threadsafe", submits_and_raises)
+    """Where it raised just after the submission, the dequeue went on alone, took the item that came later, and gave it to nobody."""
+    queue = client.queue("jobs")
+    moment(Handler(client, monkeypatch))
     with pytest.raises(KeyboardInterrupt):
         queue.dequeue(wait_s=DEFAULTS.deadline_s_max / 2)
-    monkeypatch.undo()
     queue.enqueue("kept")
     over_s = time.monotonic() + TAKEN_S
     while queue.size() and time.monotonic() < over_s:
         time.sleep(0.01)
     assert queue.dequeue(wait_s=PATIENT_S / 2) == "kept"
+
+
+@pytest.mark.parametrize("moment", [Handler.before_its_result_is_told, Handler.once_its_result_is_there])
+def test_what_a_blocking_dequeue_had_taken_as_a_handler_raised_is_given_to_the_next(
+    client: Client, monkeypatch: pytest.MonkeyPatch, moment: Callable[[Handler], None]
+) -> None:
+    queue = client.queue("jobs")
+    queue.enqueue_many(["first", "second"])
+    moment(Handler(client, monkeypatch))
+    with pytest.raises(KeyboardInterrupt):
+        queue.dequeue()
+    assert [queue.dequeue(), queue.dequeue()] == ["first", "second"]
 
 
 def test_what_was_left_before_the_loop_began_it_is_not_begun(
