@@ -1,6 +1,7 @@
 """The first-in-first-out queue (Herlihy 1986, section 2.1), with Peek and Size."""
 
 from collections.abc import Iterable, Mapping
+from operator import itemgetter
 from typing import Any, Final
 
 from ..log import Seen, Summary
@@ -65,7 +66,7 @@ class Over:
     def __init__(self, summary: Summary) -> None:
         self._horizon: Final = summary.horizon
         self._adopted: Final = {entry.id: entry for entry in summary.adopted}
-        self._taken: Final = {entry_id for entry_id, _ in summary.ambiguous}
+        self._ambiguous: Final = summary.ambiguous
 
     def adopted(self, seen: Mapping[str, Seen]) -> list[Seen]:
         """The adopted entries, which wait wherever the horizon stands."""
@@ -76,12 +77,13 @@ class Over:
 
     def waiting(self, entries: Iterable[Seen]) -> list[Seen]:
         """Those of a log's entries that wait: above the horizon, and not taken already."""
-        horizon, adopted, taken = self._horizon, self._adopted, self._taken
-        return [
-            found
-            for found in entries
-            if found.entry.t > horizon and found.entry.id not in adopted and found.entry.id not in taken
-        ]
+        horizon, adopted = self._horizon, self._adopted
+        above = [found for found in entries if found.entry.t > horizon and found.entry.id not in adopted]
+        if not above or not self._ambiguous:
+            return above
+        # There may be thousands of names, of which these are few.
+        taken = {found.entry.id for found in above}.intersection(map(itemgetter(0), self._ambiguous))
+        return [found for found in above if found.entry.id not in taken] if taken else above
 
 
 def view(summary: Summary, seen: Mapping[str, Seen]) -> list[Seen]:

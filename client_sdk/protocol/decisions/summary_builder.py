@@ -89,9 +89,14 @@ class SummaryBuilder:
             self.before,
             horizon=self.horizon,
             adopted=tuple(self.adopted.values()),
-            ambiguous=tuple(self.ambiguous.items()),
+            ambiguous=self._named(),
         )
         return queue.view(over, seen)
+
+    def _named(self) -> tuple[tuple[str, Ballot], ...]:
+        """What was taken and may not be complete; the list from before, which may be long, where nothing came to it."""
+        before = self.before.ambiguous
+        return before if len(self.ambiguous) == len(before) else tuple(self.ambiguous.items())
 
     def note_taken(self, found: Seen) -> None:
         """The entry is about to leave every view; if its own operation may still ask, leave word."""
@@ -104,7 +109,10 @@ class SummaryBuilder:
 
     def room_to_take(self, waiting: Sequence[Seen]) -> int:
         """How many of these, from the first on, may be taken now: of what may not be complete the id is remembered, until nobody asks any more."""
-        if (len(self.ambiguous) + len(waiting)) * (ID_BYTES_MAX + ENTRY_BYTES) <= AMBIGUOUS_BYTES_MAX:
+        if (
+            not waiting
+            or (len(self.ambiguous) + len(waiting)) * (ID_BYTES_MAX + ENTRY_BYTES) <= AMBIGUOUS_BYTES_MAX
+        ):
             return len(waiting)
         first = aged_parts([*self.ambiguous.values()], [each.ambiguous for each in self.context.aged])
         room = AMBIGUOUS_BYTES_MAX - sum(text_bytes(id) + ENTRY_BYTES for id in [*self.ambiguous][first:])
@@ -184,7 +192,7 @@ class SummaryBuilder:
             horizon=self.horizon,
             value=self.value,
             adopted=tuple(sorted(self.adopted.values(), key=lambda entry: entry.t)),
-            ambiguous=tuple(self.ambiguous.items()),
+            ambiguous=self._named(),
             terms=tuple(self._terms),
             leases=self.ledger.leases,
             dead=self.ledger.dead,
