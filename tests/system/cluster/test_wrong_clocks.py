@@ -34,6 +34,8 @@ from tests.unit.cli.conftest import quorate
 
 TIMEOUT_S: Final = 60.0
 AHEAD_S: Final = 60.0
+IN_VAIN_S: Final = 5.0
+"""The deadline of what may fail."""
 SLACK_S: Final = 30.0
 """A busy machine may take so long between stamping and refusing; by far less than clocks are wrong by."""
 MEASURED: Final = """\
@@ -122,9 +124,10 @@ def test_wrong_clocks_within_the_offset_lose_and_double_nothing(
     assert not any(ends["fail"] for ends in told.ends.values()), "nothing is refused"
 
 
-def put(url: str) -> httpx.Response:
+def put(url: str, deadline_s: float = DEADLINE_S) -> httpx.Response:
     """A write through the front end of the replica at `url`, which stamps with its clock."""
-    return httpx.put(url + "/v1/registers/plain", json={"value": url}, timeout=TIMEOUT_S, trust_env=False)
+    place = f"{url}/v1/registers/plain?deadline_s={deadline_s:g}"
+    return httpx.put(place, json={"value": url}, timeout=TIMEOUT_S, trust_env=False)
 
 
 def test_what_is_declared_of_callers_says_nothing_of_the_clocks_that_order_what_comes_by_rest(
@@ -142,7 +145,7 @@ def alone_with_r3(cluster: LocalCluster) -> None:
     """While the others are away r3's clock is all there is to go by, and r3 stores what it stamps a minute ahead."""
     for replica in ("r1", "r2"):
         cluster.kill(replica)
-    assert put(cluster.urls["r3"]).status_code in (503, 504)
+    assert put(cluster.urls["r3"], IN_VAIN_S).status_code in (503, 504)
     for replica in ("r1", "r2"):
         cluster.restart(replica)
 
@@ -175,7 +178,7 @@ def test_a_clock_beyond_the_offset_is_told_so_and_harms_nobody(clusters: Cluster
         for number in range(5, 8):
             register.write(number)
             assert register.read() == number
-        through_r3 = put(cluster.urls["r3"])
+        through_r3 = put(cluster.urls["r3"], IN_VAIN_S)
         if through_r3.status_code == 504:  # r3 has stored it, and nobody else will
             assert abs(off_by(through_r3.json()["detail"]) - AHEAD_S) < SLACK_S
         else:  # the front end there had heard of the others' clocks before it stamped, and went by them
