@@ -7,9 +7,18 @@ import pytest
 
 from quorate.api_specs.messages import BatchReply
 from quorate.client_sdk.protocol.core.values import Unanswered
+from quorate.client_sdk.transport import http1
+from quorate.client_sdk.transport import httpx_client as httpx_client_module
 from quorate.client_sdk.transport.http_transport import HttpTransport, httpx_client, quick_client
 from tests.unit.client_sdk.exchanging import BATCH, PATIENT_S, TOKEN, ForwardedRequest, Make, right
 from tests.unit.client_sdk.loopback import PendingCommand, Server, serving
+
+
+@pytest.fixture(autouse=True)
+def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To be taken, a connection on this machine needs no time, but on a busy one."""
+    for module in (http1, httpx_client_module):
+        monkeypatch.setattr(module, "CONNECT_TIMEOUT_S", PATIENT_S)
 
 
 @pytest.fixture

@@ -155,8 +155,11 @@ async def test_a_connection_idle_for_long_is_not_used_again(
     assert server.connections == 2
 
 
-async def test_a_server_that_does_not_take_the_connection_is_definite(to: Make) -> None:
+async def test_a_server_that_does_not_take_the_connection_is_definite(
+    to: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Its backlog is full: the system drops what knocks."""
+    monkeypatch.undo()
     with socket.create_server(("127.0.0.1", 0), backlog=0) as full:
         knocking = [socket.socket() for _ in range(3)]
         for each in knocking:
