@@ -111,7 +111,7 @@ class Caller:
 
 
 class Pulse:
-    """Which replicas stood still though nobody had told them to stop, as where the machine is busy: what they were asked has an unknown outcome."""
+    """Which replicas stood still though nobody had told them to stop, or this process did: what was asked then may have an unknown outcome."""
 
     def __init__(self, cluster: LocalCluster) -> None:
         self.stood_still: list[str] = []
@@ -125,13 +125,15 @@ class Pulse:
                 group.create_task(self._feel(client, replica, load))
 
     async def _feel(self, client: httpx.AsyncClient, replica: str, load: Load) -> None:
+        felt_s = time.monotonic()
         while not load.is_over:
-            began_s, told = time.monotonic(), self.stopping
+            told = self.stopping
+            await asyncio.sleep(0.1)
             with contextlib.suppress(httpx.TransportError):
                 await client.get(f"{self._urls[replica]}/v1/health/live")
-            if time.monotonic() - began_s > STILL_S and replica not in (told, self.stopping):
+            before_s, felt_s = felt_s, time.monotonic()
+            if felt_s - before_s > STILL_S and replica not in (told, self.stopping):
                 self.stood_still.append(replica)
-            await asyncio.sleep(0.1)
 
 
 async def _restart_in_turn(
