@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.scheduling import seconds_of, unit_of
+from tests.support.patience import be_patient
 
 if TYPE_CHECKING:
     from xdist.remote import Producer
@@ -34,6 +35,9 @@ httpx_transports.create_ssl_context = cache(httpx_transports.create_ssl_context)
 httpx_config = import_module("httpx._config")
 for phase in ("connect", "read", "write", "pool"):
     setattr(httpx_config.DEFAULT_TIMEOUT_CONFIG, phase, 60.0)
+
+# So may an operation: clients and replicas give it 5 s. What is to be in vain has a deadline of its own.
+be_patient()
 
 # Hundreds of processes are started, each of which would compile all modules anew if it kept nothing; and so would each worker, with what pytest
 # makes of each `assert` of the tests.

@@ -23,7 +23,7 @@ from websockets.sync.client import ClientConnection, connect
 NAMES: Final = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 START_S_MAX: Final = 60
 CLICKS_MAX: Final = 5
-ANSWER_S_MAX: Final = 30
+ANSWER_S_MAX: Final = 90
 MISSING: Final = (
     f"no browser found (looked for {', '.join(NAMES)}); on Debian and Ubuntu: apt-get install chromium"
 )

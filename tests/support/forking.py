@@ -19,6 +19,7 @@ from typing import Any, Final, NoReturn
 from quorate.cli import app, main
 from quorate.replica.server import server  # noqa: F401 - so that the forked find it
 from tests.support import forked
+from tests.support.patience import be_patient
 
 ORDER_BYTES_MAX: Final = 200_000
 STREAMS: Final = 3
@@ -133,6 +134,8 @@ def _run(channel: socket.socket) -> None:
     if child is not None and len(child[1]) < STREAMS:
         door, ending = child[1]
         child = _next_caller(socket.socket(fileno=door), ending)
+    else:
+        be_patient()  # And what pages show is as users have it.
     if child is None:
         return
     _become(*child)

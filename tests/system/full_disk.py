@@ -5,6 +5,7 @@ all held; `tests/system/failures/test_full_disk.py` says what is shown.
 """
 
 import asyncio
+import itertools
 import os
 import signal
 import subprocess
@@ -23,6 +24,7 @@ from quorate.client_sdk import AsyncClient, LimitReached, OutcomeUnknown, Unavai
 from quorate.client_sdk.api.history import History
 from tests.system.harness import Clusters, until
 from tests.system.histories import Told
+from tests.system.in_vain import failure_in
 from tests.system.load import DEADLINE_S, MAJORITIES, Load, goes_on, last_look
 
 CLIENTS: Final = 2
@@ -131,11 +133,12 @@ async def _one_is_full_and_one_dead(cluster: LocalCluster, client: AsyncClient) 
     fill(cluster, "r3")
     await asyncio.to_thread(cluster.kill, "r1")
     assert await settled.get("key") == "value"
-    with pytest.raises(OutcomeUnknown, match=TOLD):
-        await client.register("leader").write("perhaps", deadline_s=IN_VAIN_S)
-    with pytest.raises(Unavailable, match=TOLD) as refused:
-        await client.queue("jobs").dequeue(deadline_s=IN_VAIN_S)
-    assert refused.value.definite, "no replica but r2 could promise, so nothing was proposed"
+    leader, jobs, tries = client.register("leader"), client.queue("jobs"), itertools.count()
+    await failure_in(
+        lambda: leader.write(f"perhaps-{next(tries)}", deadline_s=IN_VAIN_S), OutcomeUnknown, words=TOLD
+    )
+    refused = await failure_in(lambda: jobs.dequeue(deadline_s=IN_VAIN_S), Unavailable, words=TOLD)
+    assert refused.definite, "no replica but r2 could promise, so nothing was proposed"
     assert await settled.get("key") == "value"
 
 
@@ -156,9 +159,13 @@ async def _all_are_full(cluster: LocalCluster, client: AsyncClient) -> None:
     """Nothing is acknowledged, and nothing that was is lost."""
     for replica in cluster.urls:
         fill(cluster, replica)
-    for number in range(3):
-        with pytest.raises((OutcomeUnknown, LimitReached), match=TOLD):
-            await client.queue("jobs").enqueue(f"perhaps-{number}", deadline_s=IN_VAIN_S)
+    jobs, tries = client.queue("jobs"), itertools.count()
+    for _ in range(3):
+        await failure_in(
+            lambda: jobs.enqueue(f"perhaps-{next(tries)}", deadline_s=IN_VAIN_S),
+            *(OutcomeUnknown, LimitReached),
+            words=TOLD,
+        )
     for replica in cluster.urls:
         make_room(cluster, replica)
     await asyncio.to_thread(cluster.ready)

@@ -38,6 +38,8 @@ RESTS: Final = 5
 """Between two looks of a wait, in times of what a look takes: one that asks replicas is work for all of them."""
 LOG_LINES_SHOWN: Final = 30
 DELETES_AT_ONCE: Final = 150
+SLACK_S: Final = 30.0
+"""How much later a bound of the product may be met on a busy machine."""
 
 PATIENT: Final = """\
 [clock]
@@ -244,7 +246,7 @@ def stop(cluster: LocalCluster, replica: str) -> int:
         ended.extend(code for id, code in cluster.died() if id == replica)
         return bool(ended)
 
-    until_now(has_ended, f"{replica} has ended", deadline_s=STOP_S_MAX)
+    until_now(has_ended, f"{replica} has ended", deadline_s=STOP_S_MAX + SLACK_S)
     return ended[0]
 
 

@@ -47,7 +47,7 @@ def ask(cluster: LocalCluster, replica: str, request: Request) -> Reply | None:
         document = cluster.document
         transport = HttpTransport(document.urls, body_bytes_max=document.limits.body_bytes_max)
         try:
-            return await transport.exchange(replica, Batch(document.hash, (request,)), 2.0)
+            return await transport.exchange(replica, Batch(document.hash, (request,)), WAIT_S)
         finally:
             await transport.aclose()
 
@@ -82,7 +82,7 @@ def test_entry_that_one_replica_acknowledged_reaches_the_others(clusters: Cluste
     cluster = clusters.start(rules=[ChoiceRule("queue/*", {"Enq/Ok": (0, 1)})])
     for replica in BACK:
         cluster.kill(replica)
-    with connect(cluster.document, deadline_s=10) as client:
+    with connect(cluster.document, deadline_s=20) as client:
         client.queue("jobs").enqueue_many(ITEMS)
     cluster.start()
     cluster.ready()
@@ -124,6 +124,6 @@ def test_entry_that_fences_keep_from_its_quorum_is_decided_though_nobody_calls(c
 
     until_now(lambda: all(map(is_decided, cluster.urls)), "all know of decisions")
     until_now(lambda: are_level(cluster), "all say that they are level")
-    with connect(cluster.document, deadline_s=10) as client:
+    with connect(cluster.document, deadline_s=20) as client:
         assert client.register("left").read() == 7
         assert client.queue("left").dequeue() == 7

@@ -115,10 +115,10 @@ STAGES: Final = ("", "Members", "queue/jobs", "Joint configuration", "to copy", 
 """Words of what an operator says on his way from beginning to end."""
 
 
-async def _operated(cluster: LocalCluster, file: Path, stage: str) -> None:
+async def operated(cluster: LocalCluster, stage: str, *words: str) -> None:
     """An operator in a process of his own, killed as soon as he says this; if he does not, he comes to his end."""
     operator = await asyncio.create_subprocess_exec(
-        *(*LocalCluster.PROGRAM, "change", str(file), "--cluster", str(cluster.document_path)),
+        *(*LocalCluster.PROGRAM, *words, "--cluster", str(cluster.document_path)),
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
     )
@@ -136,7 +136,7 @@ async def _operated(cluster: LocalCluster, file: Path, stage: str) -> None:
 async def _operators_die(cluster: LocalCluster, load: Load, files: Sequence[Path]) -> None:
     """Two operators want different things, and are killed, each time a little later."""
     for stage, file in itertools.product(STAGES, files):
-        await _operated(cluster, file, stage)
+        await operated(cluster, stage, "change", str(file))
         await goes_on(load, MAJORITIES, "after an operator was killed")
     assert max(epochs(cluster).values()) > 2, "none of them came far enough"
     both = [_changed(cluster, parse(file.read_text())) for file in files]

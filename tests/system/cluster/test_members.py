@@ -18,13 +18,15 @@ from quorate.api_specs.cluster import ChoiceRule
 from quorate.cli.cluster.local_cluster import LocalCluster
 from quorate.client_sdk import History, connect
 from tests.docs.pages import blocks_run_by
+from tests.system.cluster.test_changing import epochs, operated
 from tests.system.harness import Clusters, until, until_now
 from tests.system.histories import Told
 from tests.system.load import DEADLINE_S, MAJORITIES, Load, front_ends, goes_on
-from tests.unit.cli.conftest import quorate
+from tests.unit.cli.conftest import quorate, told_in_vain
 
 FRONT_ENDS: Final = 3
-KILLS: Final = 8
+STAGES: Final = ("Members", "Joint configuration", "Joint configuration", "to copy")
+"""Words of what operators say on their way from beginning to end, for one after the other."""
 
 
 def member(cluster: LocalCluster, *words: str) -> Any:
@@ -135,18 +137,13 @@ def test_one_replica_grows_to_five_and_shrinks_to_another_one(
 
 
 async def _operators_die(cluster: LocalCluster, load: Load) -> None:
-    """One wants to add a replica and one to remove it, and they are killed, each time a little later."""
+    """One wants another member, and one other votes, and they are killed, each time a little later."""
     url = await asyncio.to_thread(cluster.join, "r4")
-    for kill in range(KILLS):
+    for kill, stage in enumerate(STAGES):
         words = ("replace", "r2", url) if kill % 2 == 0 else ("votes", "r1", str(1 + kill))
-        operator = await asyncio.create_subprocess_exec(
-            *LocalCluster.PROGRAM, "member", *words, "--cluster", str(cluster.document_path)
-        )
-        await asyncio.sleep(0.3 + 0.1 * kill)
-        if operator.returncode is None:
-            operator.kill()
-        await operator.wait()
+        await operated(cluster, stage, "member", *words)
         await goes_on(load, MAJORITIES, "after an operator was killed")
+    assert max(epochs(cluster).values()) > 0, "none of them came far enough"
     found = await asyncio.to_thread(members, cluster)
     if "r2" in found:
         await asyncio.to_thread(member, cluster, "replace", "r2", url)
@@ -189,8 +186,7 @@ def _declared_dead(cluster: LocalCluster, url: str) -> str:
     [block] = blocks_run_by("tests/system/cluster/test_members.py")
     told = block.text.replace("r2", "r3").replace("http://127.0.0.1:8005", url).split()[1:]
     words = (*told, "--cluster", str(cluster.document_path))
-    waits = quorate(*words[:4], *words[-2:], "--deadline", "3")
-    assert (waits.returncode, "--declare-dead ID" in waits.stderr) == (1, True), waits.stderr
+    told_in_vain(1, "--declare-dead ID", *words[:4], *words[-2:], "--deadline", "3")
     done = quorate(*words)
     assert done.returncode == 0, done.stderr
     return done.stderr

@@ -11,7 +11,7 @@ from quorate.api_specs.messages import Accept, Append, Batch, BatchReply, Collec
 from quorate.client_sdk.transport.http_transport import HttpTransport
 from quorate.timestamps.ballot import NO_BALLOT, make_ballot
 from quorate.timestamps.timestamp import make
-from tests.system.harness import WAIT_S, Clusters
+from tests.system.harness import PATIENT, WAIT_S, Clusters
 
 MISSED = "r3"
 ALL = Window(limit=100)
@@ -28,7 +28,7 @@ class Vanishing:
 
     async def ask(self, replica: str, request: Request) -> Any:
         """Its reply."""
-        answer = await self._transport.exchange(replica, Batch(self._document.hash, (request,)), 10.0)
+        answer = await self._transport.exchange(replica, Batch(self._document.hash, (request,)), WAIT_S)
         assert isinstance(answer, BatchReply), answer
         self.now_us = answer.now_us
         return answer.replies[0]
@@ -40,7 +40,7 @@ class Vanishing:
 
 @pytest.mark.slow
 def test_what_a_client_left_that_vanished_reaches_who_missed_it(clusters: Clusters) -> None:
-    asyncio.run(_vanish(clusters.start().document))
+    asyncio.run(_vanish(clusters.start(settings=PATIENT).document))
 
 
 async def _vanish(document: ClusterDocument) -> None:

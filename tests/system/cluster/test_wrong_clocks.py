@@ -10,6 +10,7 @@
 """
 
 import asyncio
+import itertools
 import re
 import secrets
 import time
@@ -25,21 +26,25 @@ from quorate.client_sdk import AsyncClient, OutcomeUnknown, connect, connect_asy
 from quorate.client_sdk.api.history import History
 from quorate.client_sdk.transport.driver import Driver, new_site
 from quorate.timestamps.clock import Now
-from tests.system.harness import WAIT_S, Clusters, http
+from tests.system.harness import WAIT_S, Clusters, http, until_now
 from tests.system.histories import Told
+from tests.system.in_vain import failure_of
 from tests.system.load import DEADLINE_S, MAJORITIES, Load, goes_on, last_look
 from tests.unit.cli.conftest import quorate
 
 TIMEOUT_S: Final = 60.0
 AHEAD_S: Final = 60.0
-SLACK_S: Final = 10.0
-"""A busy machine may take so long between stamping and refusing."""
+IN_VAIN_S: Final = 5.0
+"""The deadline of what may fail."""
+SLACK_S: Final = 30.0
+"""A busy machine may take so long between stamping and refusing; by far less than clocks are wrong by."""
 MEASURED: Final = """\
 [clock]
 replica_error_s = 0.1
 offset_max_s = 2.0
 """
 """Without `front_end_error_s` a caller measures its clock against the replicas'."""
+OFF_BY: Final = r"(-?[0-9.]+) s (?:ahead of|behind) this replica's clock"
 RIGHT_CALLERS: Final = MEASURED.replace("0.1", "0.2") + "front_end_error_s = 0.0\n"
 """Callers' clocks are better than replicas'."""
 
@@ -119,9 +124,10 @@ def test_wrong_clocks_within_the_offset_lose_and_double_nothing(
     assert not any(ends["fail"] for ends in told.ends.values()), "nothing is refused"
 
 
-def put(url: str) -> httpx.Response:
+def put(url: str, deadline_s: float = DEADLINE_S) -> httpx.Response:
     """A write through the front end of the replica at `url`, which stamps with its clock."""
-    return httpx.put(url + "/v1/registers/plain", json={"value": url}, timeout=TIMEOUT_S, trust_env=False)
+    place = f"{url}/v1/registers/plain?deadline_s={deadline_s:g}"
+    return httpx.put(place, json={"value": url}, timeout=TIMEOUT_S, trust_env=False)
 
 
 def test_what_is_declared_of_callers_says_nothing_of_the_clocks_that_order_what_comes_by_rest(
@@ -139,7 +145,7 @@ def alone_with_r3(cluster: LocalCluster) -> None:
     """While the others are away r3's clock is all there is to go by, and r3 stores what it stamps a minute ahead."""
     for replica in ("r1", "r2"):
         cluster.kill(replica)
-    assert put(cluster.urls["r3"]).status_code in (503, 504)
+    assert put(cluster.urls["r3"], IN_VAIN_S).status_code in (503, 504)
     for replica in ("r1", "r2"):
         cluster.restart(replica)
 
@@ -152,7 +158,7 @@ def doctor(cluster: LocalCluster) -> str:
 
 def off_by(text: str) -> float:
     """The measured offset that a sentence names, in seconds."""
-    found = re.search(r"(-?[0-9.]+) s (?:ahead of|behind) this replica's clock", text)
+    found = re.search(OFF_BY, text)
     assert found, text
     return float(found[1])
 
@@ -172,22 +178,26 @@ def test_a_clock_beyond_the_offset_is_told_so_and_harms_nobody(clusters: Cluster
         for number in range(5, 8):
             register.write(number)
             assert register.read() == number
-        through_r3 = put(cluster.urls["r3"])
+        through_r3 = put(cluster.urls["r3"], IN_VAIN_S)
         if through_r3.status_code == 504:  # r3 has stored it, and nobody else will
             assert abs(off_by(through_r3.json()["detail"]) - AHEAD_S) < SLACK_S
         else:  # the front end there had heard of the others' clocks before it stamped, and went by them
             assert through_r3.status_code == 204
-        assert re.search(r"clock skew (59|60)[0-9]{3} ms between replicas", doctor(cluster))
+        skew = re.compile(r"clock skew (59|60)[0-9]{3} ms between replicas")
+        until_now(lambda: skew.search(doctor(cluster)) is not None, "the doctor measures it")
         cluster.kill("r1")
-        with pytest.raises(OutcomeUnknown) as unknown:
-            queue.enqueue("perhaps", deadline_s=1.0)
-        assert abs(off_by(str(unknown.value)) - AHEAD_S) < SLACK_S
+        tries = itertools.count(1)
+        unknown = failure_of(
+            lambda: queue.enqueue(f"perhaps {next(tries)}", deadline_s=1.0), OutcomeUnknown, words=OFF_BY
+        )
+        assert abs(off_by(str(unknown)) - AHEAD_S) < SLACK_S
         cluster.kill("r3")
         cluster.serve_options.clear()
         cluster.restart("r3")
         assert register.read() == 7
-        taken = [queue.dequeue(), queue.dequeue(), queue.dequeue()]
-        assert taken in (["last", None, None], ["last", "perhaps", None])
+        first, *others = iter(queue.dequeue, None)
+        assert first == "last"
+        assert {*others} <= {f"perhaps {number}" for number in range(1, next(tries))}
     assert Told(clusters.history).check() == 0
 
 

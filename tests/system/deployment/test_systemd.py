@@ -51,7 +51,7 @@ class Machine:
         """The status of the replica's answer; 000 when there is none."""
         header = f"-H 'Authorization: Bearer {token}'" if token else ""
         return self.run(
-            f"curl -s -m 5 -o /dev/null -w '%{{http_code}}' {header} {URL}{path}", is_checked=False
+            f"curl -s -m 30 -o /dev/null -w '%{{http_code}}' {header} {URL}{path}", is_checked=False
         )
 
     def is_ready(self) -> bool:

@@ -13,15 +13,15 @@ done. That, and the same front ends working on through a restart of every replic
 """
 
 import asyncio
+import itertools
 from typing import Final
-
-import pytest
 
 from quorate.api_specs.cluster import ChoiceRule
 from quorate.cli.cluster.local_cluster import LocalCluster
 from quorate.client_sdk import AsyncClient, AsyncQueue, OutcomeUnknown, Unavailable
 from tests.system.harness import Clusters
 from tests.system.histories import Told
+from tests.system.in_vain import failure_in
 from tests.system.load import DEADLINE_S, IN_VAIN_S, MAJORITIES, Load, front_ends, goes_on
 
 EAGER: Final[dict[str, tuple[int, int]]] = {"Enq/Ok": (0, 1), "Deq/Ok": (3, 1), "Deq/Empty": (3, 0)}
@@ -49,8 +49,8 @@ async def _does_what_quorums_allow(client: AsyncClient, down: str) -> None:
     eager, thrifty = client.queue("eager"), client.queue("thrifty")
     await eager.enqueue(f"while {down} is down")
     assert await _is_definitely_refused(eager), "nothing can be proposed without the promise of all"
-    with pytest.raises(OutcomeUnknown):
-        await thrifty.enqueue(f"perhaps, for {down} is down", deadline_s=IN_VAIN_S)
+    words, tries = f"perhaps, for {down} is down", itertools.count(1)
+    await failure_in(lambda: thrifty.enqueue(f"{words} {next(tries)}", deadline_s=IN_VAIN_S), OutcomeUnknown)
 
 
 async def _kill_in_turn(cluster: LocalCluster, client: AsyncClient, load: Load) -> None:

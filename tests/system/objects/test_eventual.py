@@ -50,11 +50,11 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
 def looks(client: Client, name: str) -> list[Any]:
     """What each operation that only observes is answered."""
     return [
-        client.register(name).read(deadline_s=0.5),
-        client.dictionary(name).get("a", deadline_s=0.5),
-        client.dictionary(name).items(deadline_s=0.5),
-        client.queue(name).peek(deadline_s=0.5),
-        client.queue(name).size(deadline_s=0.5),
+        client.register(name).read(),
+        client.dictionary(name).get("a"),
+        client.dictionary(name).items(),
+        client.queue(name).peek(),
+        client.queue(name).size(),
     ]
 
 
@@ -87,7 +87,7 @@ def test_one_replica_answers_what_observes_and_no_other_operation(
     ("path", "answer"),
     [
         ("registers/{}", {"value": "blue"}),
-        ("registers/{}?deadline_s=1", {"value": "blue"}),
+        ("registers/{}?deadline_s=20", {"value": "blue"}),
         ("dictionaries/{}/entries/a", {"value": 1}),
         ("dictionaries/{}", {"size": 2, "items": {"a": 1, "b": 2}}),
         ("queues/{}/peek", {"items": ["x"]}),
@@ -96,7 +96,7 @@ def test_one_replica_answers_what_observes_and_no_other_operation(
 )
 def test_answers_over_http_are_labelled(cluster: LocalCluster, path: str, answer: dict[str, Any]) -> None:
     place = f"{cluster.urls['r1']}/v1/{path.format('old')}"
-    with urllib.request.urlopen(place, timeout=30) as response:
+    with urllib.request.urlopen(place, timeout=60) as response:
         assert response.headers["Quorate-Consistency"] == "eventual"
         told = json.load(response)
     assert {name: told[name] for name in answer} == answer
@@ -123,7 +123,7 @@ def test_logs_side_by_side_are_labelled(cluster: LocalCluster, name: str) -> Non
 
 def test_what_is_not_there_is_labelled_too(cluster: LocalCluster) -> None:
     with pytest.raises(urllib.error.HTTPError) as missing:
-        urllib.request.urlopen(f"{cluster.urls['r1']}/v1/dictionaries/old/entries/none", timeout=30)
+        urllib.request.urlopen(f"{cluster.urls['r1']}/v1/dictionaries/old/entries/none", timeout=60)
     with missing.value:
         assert (missing.value.code, missing.value.headers["Quorate-Consistency"]) == (404, "eventual")
 

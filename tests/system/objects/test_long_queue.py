@@ -131,7 +131,7 @@ class Replicas:
         self.steps: Final = Steps()
         made = parse(_without_stores(new_document(urls)))
         # One process may stand still between a stamp and its replicas, on a machine that is busy: that is no wrong clock.
-        self.document: Final[ClusterDocument] = replace(made, clock=replace(made.clock, offset_max_s=10.0))
+        self.document: Final[ClusterDocument] = replace(made, clock=replace(made.clock, offset_max_s=60.0))
         self._folder: Final = folder
         self.members: Final[dict[str, Member]] = {}
         self.start()

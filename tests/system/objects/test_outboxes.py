@@ -28,7 +28,7 @@ def post(url: str, body: Any) -> int:
     request = urllib.request.Request(
         url, json.dumps(body).encode(), {"Content-Type": "application/json"}, method="POST"
     )
-    with urllib.request.urlopen(request, timeout=10) as answer:
+    with urllib.request.urlopen(request, timeout=60) as answer:
         return int(answer.status)
 
 
@@ -60,7 +60,7 @@ def test_one_replica_takes_what_all_deliver_once_each(clusters: Clusters) -> Non
         queue.enqueue_many(["many 0", "many 1"], idempotency_key="many")
         queue.enqueue_many(["many 0", "many 1"], idempotency_key="many")
         assert post(f"{cluster.urls['r1']}/v1/queues/mail/items", {"items": ["by REST"]}) == 200
-        with urllib.request.urlopen(f"{cluster.urls['r1']}/v1/status", timeout=10) as answer:
+        with urllib.request.urlopen(f"{cluster.urls['r1']}/v1/status", timeout=60) as answer:
             assert json.load(answer)["outboxes"]["queue/mail"] > 0
         with pytest.raises((OutcomeUnknown, Unavailable)):
             client.queue("plain").enqueue(1, deadline_s=0.5)

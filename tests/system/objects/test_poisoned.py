@@ -25,6 +25,7 @@ from quorate.replica.store.store import Store
 from quorate.timestamps.ballot import make_ballot
 from quorate.timestamps.timestamp import make
 from tests.system.harness import Clusters, until_now
+from tests.system.in_vain import failure_of
 from tests.unit.cli.conftest import quorate
 
 QUEUE = "queue/jobs"
@@ -78,8 +79,11 @@ def test_a_queue_that_no_decision_goes_on_from_is_repaired_and_loses_nothing(clu
     cluster.start()
     cluster.ready()
     with connect(cluster.document) as client:
-        with pytest.raises(QuorateError, match=f"quorate repair {QUEUE}"):
-            client.queue("jobs").acquire(3, deadline_s=1.0)
+        failure_of(
+            lambda: client.queue("jobs").acquire(3, deadline_s=1.0),
+            QuorateError,
+            words=f"quorate repair {QUEUE}",
+        )
         asked = httpx.post(
             cluster.urls["r1"] + "/v1/queues/jobs/dequeue?deadline_s=1", json={}, timeout=STOP_S_MAX
         )
@@ -112,10 +116,12 @@ def test_a_register_and_a_key_that_no_decision_goes_on_from_are_repaired(cluster
     cluster.start()
     cluster.ready()
     with connect(cluster.document) as client:
-        with pytest.raises(QuorateError, match=f"quorate repair {names[0]}"):
-            client.register("leader").compare_and_set("r1", "r2", deadline_s=1.0)
-        with pytest.raises(QuorateError, match=f"quorate repair {names[1]}"):
-            client.dictionary("users").compare_and_set("ada", "r1", "r2", deadline_s=1.0)
+        leader, users = client.register("leader"), client.dictionary("users")
+        for name, swap in (
+            (names[0], lambda: leader.compare_and_set("r1", "r2", deadline_s=1.0)),
+            (names[1], lambda: users.compare_and_set("ada", "r1", "r2", deadline_s=1.0)),
+        ):
+            failure_of(swap, QuorateError, words=f"quorate repair {name}")
         for name in names:
             told = quorate("repair", name, "--cluster", str(cluster.document_path))
             assert told.returncode == 0, told.stderr

@@ -25,7 +25,7 @@ together = Barrier(8)
 
 def work(number):
     together.wait()
-    with connect(sys.argv[1]) as client:
+    with connect(sys.argv[1], deadline_s=20) as client:
         client.register("leader").write(number)
         return client.register("leader").read()
 
@@ -39,5 +39,5 @@ def test_threads_connect_at_once(shared_cluster: LocalCluster, tmp_path: Path) -
     program.write_text(PROGRAM)
     for _ in range(PROCESSES):
         command = [sys.executable, str(program), str(shared_cluster.document_path)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
         assert (done.returncode, done.stdout) == (0, "8\n"), done.stderr

@@ -19,7 +19,9 @@ from quorate.client_sdk import OutcomeUnknown, connect
 from quorate.timestamps.timestamp import make
 from tests.support import browser
 from tests.support.browser import Tab
-from tests.system.harness import QUICK, WAIT_S, Clusters, http
+from tests.system.cluster.test_catch_up import held
+from tests.system.harness import QUICK, WAIT_S, Clusters, http, until_now
+from tests.system.in_vain import failure_of
 from tests.system.live_page import (
     CATCH_UP,
     DRAWN,
@@ -399,8 +401,9 @@ def test_it_shows_what_a_replica_has_not_got_yet_and_what_it_brought(tab: Tab, c
     cluster = clusters.start()
     for id in ("r2", "r3"):
         cluster.kill(id)
-    with connect(cluster.document, deadline_s=1) as client, pytest.raises(OutcomeUnknown):
-        client.queue("jobs").enqueue("x")
+    with connect(cluster.document, deadline_s=1) as client:
+        failure_of(lambda: client.queue("jobs").enqueue("x"), OutcomeUnknown)
+    until_now(lambda: held(cluster, "r1") == 1, "r1 has it")
     cluster.kill("r1")
     for id in ("r2", "r3"):
         cluster.restart(id)

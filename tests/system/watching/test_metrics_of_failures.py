@@ -16,7 +16,7 @@ from tests.system.harness import QUICK, WAIT_S, Clusters, until_now
 from tests.unit.cli.conftest import quorate
 
 OFFSET_S: Final = 0.4
-SEEN_S: Final = 20.0
+SEEN_S: Final = 60.0
 """How long a change among the others may go unseen, 14 s, and how slow this machine may be besides."""
 
 Labels = frozenset[tuple[str, str]]
@@ -55,11 +55,14 @@ def test_metrics_tell_of_a_killed_replica(clusters: Clusters) -> None:
     cluster.start()
     cluster.ready()
     until_now(lambda: of_replicas(cluster, "quorate_peer_up") == {"r2": 1, "r3": 1}, "both others are up")
-    offsets = of_replicas(cluster, "quorate_clock_offset_seconds")
-    errors = of_replicas(cluster, "quorate_clock_offset_error_seconds")
-    assert abs(offsets["r2"] - OFFSET_S) <= errors["r2"] + 0.001
-    assert abs(offsets["r3"]) <= errors["r3"] + 0.001
-    assert errors["r2"] < OFFSET_S
+
+    def errors() -> dict[str, float]:
+        return of_replicas(cluster, "quorate_clock_offset_error_seconds")
+
+    until_now(lambda: max(errors().values()) < OFFSET_S, "both were measured while the machine was not busy")
+    offsets, bounds = of_replicas(cluster, "quorate_clock_offset_seconds"), errors()
+    assert abs(offsets["r2"] - OFFSET_S) <= bounds["r2"] + 0.001
+    assert abs(offsets["r3"]) <= bounds["r3"] + 0.001
 
     with connect(cluster.document, deadline_s=1.9) as client:
         users = client.dictionary("users")
@@ -71,7 +74,7 @@ def test_metrics_tell_of_a_killed_replica(clusters: Clusters) -> None:
             OperationKind("dictionary", "Put", "Ok"): 1,
             OperationKind("dictionary", "Delete", "Ok"): 1,
         }
-    assert enqueue(cluster) == 200
+    until_now(lambda: enqueue(cluster) == 200, "two are enough")
     assert operations(cluster, outcome="Ok") == 1
     until_now(
         lambda: of_replicas(cluster, "quorate_peer_up") == {"r2": 1, "r3": 0}, "the one that is down is seen"

@@ -303,7 +303,7 @@ def test_what_another_front_end_decides_stands_below_the_ask(traced: Traced) -> 
             cluster.document.hash, make(cluster.clock.now().wall_us, 0, "asker"), "queue/jobs"
         )
         try:
-            greeted = await transport.forward("r1", asked, 5.0)
+            greeted = await transport.forward("r1", asked, WAIT_S)
             assert isinstance(greeted, ForwardedReply)
             wanted = ForwardedRequest(
                 cluster.document.hash,
@@ -314,7 +314,7 @@ def test_what_another_front_end_decides_stands_below_the_ask(traced: Traced) -> 
                 1.0,
                 place_of(asking),
             )
-            served = await transport.forward("r1", wanted, 5.0)
+            served = await transport.forward("r1", wanted, WAIT_S)
             assert isinstance(served, ForwardedReply)
             return served
         finally:

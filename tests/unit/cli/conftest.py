@@ -6,9 +6,11 @@ import io
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from collections.abc import Set as AbstractSet
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -78,6 +80,18 @@ def quorate(
             process.kill()
             raise
     return subprocess.CompletedProcess(words, process.returncode, out, err)
+
+
+def told_in_vain(code: int, sentence: str, *words: str, **environment: Any) -> str:
+    """Run a command that its deadline ends, until it ends with this code and says this: a busy machine may hold it up for longer than that lasts.
+    All that it says then."""
+    late_s = time.monotonic() + TIMEOUT_S
+    while True:
+        done = quorate(*words, **environment)
+        said = " ".join(done.stderr.split())
+        if (done.returncode, sentence in said) == (code, True):
+            return said
+        assert time.monotonic() < late_s, (done.returncode, said)
 
 
 def quorate_here(*words: str, stdin: str = "", **environment: str) -> subprocess.CompletedProcess[str]:

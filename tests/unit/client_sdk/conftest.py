@@ -7,9 +7,18 @@ import pytest
 
 from quorate.api_specs.messages import BatchReply
 from quorate.client_sdk.protocol.core.values import Unanswered
+from quorate.client_sdk.transport import http1
+from quorate.client_sdk.transport import httpx_client as httpx_client_module
 from quorate.client_sdk.transport.http_transport import HttpTransport, httpx_client, quick_client
-from tests.unit.client_sdk.exchanging import BATCH, TOKEN, ForwardedRequest, Make, right
+from tests.unit.client_sdk.exchanging import BATCH, PATIENT_S, TOKEN, ForwardedRequest, Make, right
 from tests.unit.client_sdk.loopback import PendingCommand, Server, serving
+
+
+@pytest.fixture(autouse=True)
+def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To be taken, a connection on this machine needs no time, but on a busy one."""
+    for module in (http1, httpx_client_module):
+        monkeypatch.setattr(module, "CONNECT_TIMEOUT_S", PATIENT_S)
 
 
 @pytest.fixture
@@ -32,7 +41,7 @@ def to(request: pytest.FixtureRequest) -> Make:
 def ask(server: Server, to: Make) -> ForwardedRequest:
     """One exchange with a server that answers `answer`."""
 
-    async def one(answer: bytes | None = None, timeout_s: float = 5) -> BatchReply | Unanswered:
+    async def one(answer: bytes | None = None, timeout_s: float = PATIENT_S) -> BatchReply | Unanswered:
         if answer is not None:
 
             async def handle(_: PendingCommand) -> bytes:

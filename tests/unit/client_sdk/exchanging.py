@@ -13,6 +13,8 @@ from tests.unit.client_sdk.loopback import PendingCommand, response
 BATCH = Batch("hash", (Collect("register/x"),))
 REPLY = BatchReply("r1", "i", ZERO, 0, (Collected(Status()),))
 TOKEN = "a-very-secret-token"
+PATIENT_S = 60.0
+"""For what is answered at once, but on a busy machine."""
 Make = Callable[..., HttpTransport]
 
 

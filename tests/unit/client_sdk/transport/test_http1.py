@@ -20,7 +20,7 @@ from quorate.client_sdk.transport.http1 import (
 from quorate.client_sdk.transport.http_answer import HttpAnswer
 from quorate.client_sdk.transport.http_transport import HttpTransport
 from quorate.client_sdk.transport.tls import ClientTls
-from tests.unit.client_sdk.exchanging import BATCH, REPLY, Make, right
+from tests.unit.client_sdk.exchanging import BATCH, PATIENT_S, REPLY, Make, right
 from tests.unit.client_sdk.loopback import PendingCommand, Server
 
 
@@ -30,9 +30,9 @@ def test_it_runs_on_uvloop_too(server: Server) -> None:
     async def twice() -> None:
         transport = HttpTransport({"r1": server.url}, body_bytes_max=1000)
         for _ in range(2):
-            assert await transport.exchange("r1", BATCH, 5) == REPLY
+            assert await transport.exchange("r1", BATCH, PATIENT_S) == REPLY
         server.stop()
-        answer = await transport.exchange("r1", BATCH, 5)
+        answer = await transport.exchange("r1", BATCH, PATIENT_S)
         assert isinstance(answer, Unanswered)
         await transport.aclose()
 
@@ -67,7 +67,7 @@ async def test_a_connection_is_not_kept_after_what_nobody_asked_for(server: Serv
     server.handler = twice
     transport = HttpTransport({"r1": server.url}, body_bytes_max=1000)
     for _ in range(3):
-        assert await transport.exchange("r1", BATCH, 5) == REPLY
+        assert await transport.exchange("r1", BATCH, PATIENT_S) == REPLY
     await transport.aclose()
     assert server.connections == 3
 
@@ -83,7 +83,7 @@ async def test_what_begins_behind_an_answer_is_not_taken_for_the_next(server: Se
     server.handler = mixed
     transport = HttpTransport({"r1": server.url}, body_bytes_max=1000)
     for _ in range(2):
-        assert await transport.exchange("r1", BATCH, 5) == REPLY
+        assert await transport.exchange("r1", BATCH, PATIENT_S) == REPLY
     await transport.aclose()
     assert server.connections == 2
 
@@ -99,7 +99,7 @@ async def test_an_answer_can_end_its_connection(server: Server, header: str) -> 
 
     server.handler = closing
     transport = HttpTransport({"r1": server.url}, body_bytes_max=1000)
-    answers = [await transport.exchange("r1", BATCH, 5) for _ in range(2)]
+    answers = [await transport.exchange("r1", BATCH, PATIENT_S) for _ in range(2)]
     await transport.aclose()
     assert server.connections == 2
     assert all(answer == REPLY if length else isinstance(answer, Unanswered) for answer in answers)
@@ -126,7 +126,7 @@ async def test_headers_without_end_end_at_the_bound(server: Server) -> None:
     transport = HttpTransport(
         {"r1": server.url}, body_bytes_max=HEAD_BYTES_MAX
     )  # A body may be longer than a head.
-    answer = await transport.exchange("r1", BATCH, 5)
+    answer = await transport.exchange("r1", BATCH, PATIENT_S)
     await transport.aclose()
     assert isinstance(answer, Unanswered)
     assert "longer than" in answer.detail
@@ -136,7 +136,7 @@ async def test_callers_at_once_have_a_connection_each_and_few_are_kept(server: S
     client = QuickClient(None)
     transport = HttpTransport({"r1": server.url}, body_bytes_max=1000, client=lambda *_: client)
     at_once = 3 * IDLE_MAX
-    replies = await asyncio.gather(*(transport.exchange("r1", BATCH, 10) for _ in range(at_once)))
+    replies = await asyncio.gather(*(transport.exchange("r1", BATCH, PATIENT_S) for _ in range(at_once)))
     assert replies == [REPLY] * at_once
     assert server.connections == at_once
     assert [len(kept) for kept in client._idle.values()] == [IDLE_MAX]
@@ -147,16 +147,19 @@ async def test_a_connection_idle_for_long_is_not_used_again(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     transport = HttpTransport({"r1": server.url}, body_bytes_max=1000)
-    assert await transport.exchange("r1", BATCH, 5) == REPLY
+    assert await transport.exchange("r1", BATCH, PATIENT_S) == REPLY
     loop, real = asyncio.get_running_loop(), asyncio.get_running_loop().time
     monkeypatch.setattr(loop, "time", lambda: real() + KEEPALIVE_S)
-    assert await transport.exchange("r1", BATCH, 5) == REPLY
+    assert await transport.exchange("r1", BATCH, PATIENT_S) == REPLY
     await transport.aclose()
     assert server.connections == 2
 
 
-async def test_a_server_that_does_not_take_the_connection_is_definite(to: Make) -> None:
+async def test_a_server_that_does_not_take_the_connection_is_definite(
+    to: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Its backlog is full: the system drops what knocks."""
+    monkeypatch.undo()
     with socket.create_server(("127.0.0.1", 0), backlog=0) as full:
         knocking = [socket.socket() for _ in range(3)]
         for each in knocking:
@@ -185,7 +188,7 @@ async def test_a_server_that_does_not_take_the_connection_is_definite(to: Make) 
 )
 async def test_what_is_no_url_was_never_sent(url: str) -> None:
     transport = HttpTransport({"r1": url}, body_bytes_max=1000, client=QuickClient)
-    answer = await transport.exchange("r1", BATCH, 5)
+    answer = await transport.exchange("r1", BATCH, PATIENT_S)
     await transport.aclose()
     assert isinstance(answer, Unanswered)
     assert answer.definite
@@ -193,7 +196,7 @@ async def test_what_is_no_url_was_never_sent(url: str) -> None:
 
 async def test_a_path_and_a_name_in_the_url_go_along(server: Server, to: Make) -> None:
     transport = to(f"http://localhost:{server.port}/proxy for/r1/")
-    assert await transport.exchange("r1", BATCH, 5) == REPLY
+    assert await transport.exchange("r1", BATCH, PATIENT_S) == REPLY
     await transport.aclose()
     [asked] = server.asked
     assert asked.line == "POST /proxy%20for/r1/replica/v1/batch HTTP/1.1"
@@ -205,7 +208,7 @@ async def test_what_is_asked_for_in_the_url_goes_along(server: Server) -> None:
     client = QuickClient(None, ClientTls())
     asked_for = "/v1/list?after=queue%2Fa%2Bb c&limit=2"
     assert isinstance(
-        await client.request("r1", server.url + asked_for, timeout_s=5, bytes_max=1000), HttpAnswer
+        await client.request("r1", server.url + asked_for, timeout_s=PATIENT_S, bytes_max=1000), HttpAnswer
     )
     await client.aclose()
     assert server.asked[0].line == "GET /v1/list?after=queue%2Fa%2Bb%20c&limit=2 HTTP/1.1"
@@ -214,7 +217,7 @@ async def test_what_is_asked_for_in_the_url_goes_along(server: Server) -> None:
 async def test_files_for_tls_that_cannot_be_used_are_named(server: Server) -> None:
     tls = ClientTls("/none.pem")
     transport = HttpTransport({"r1": server.url.replace("http:", "https:")}, body_bytes_max=1000, tls=tls)
-    answer = await transport.exchange("r1", BATCH, 5)
+    answer = await transport.exchange("r1", BATCH, PATIENT_S)
     assert isinstance(answer, Unanswered)
     assert answer.definite
     assert answer.detail.startswith("r1: tls: /none.pem holds no certificate"), answer.detail

@@ -8,7 +8,7 @@ import pytest
 from quorate.api_specs.messages import ForwardedReply, ForwardedRequest
 from quorate.client_sdk.protocol.core.values import Unanswered
 from quorate.timestamps.timestamp import ZERO
-from tests.unit.client_sdk.exchanging import TOKEN, Make
+from tests.unit.client_sdk.exchanging import PATIENT_S, TOKEN, Make
 from tests.unit.client_sdk.loopback import PendingCommand, Server, problem, response
 
 ASK = ForwardedRequest("hash", ZERO, "queue/q")
@@ -24,7 +24,7 @@ async def asked_of(server: Server, to: Make, answer: bytes) -> ForwardedReply | 
     server.handler = handle
     transport = to(server.url, token=TOKEN)
     try:
-        return await transport.forward("r1", ASK, 5)
+        return await transport.forward("r1", ASK, PATIENT_S)
     finally:
         await transport.aclose()
 
@@ -61,7 +61,7 @@ async def test_a_forwarded_request_that_never_left_is_definite(to: Make) -> None
     with socket.socket() as bound:  # Nobody listens there, nor can anybody else.
         bound.bind(("127.0.0.1", 0))
         transport = to(f"http://127.0.0.1:{bound.getsockname()[1]}")
-        got = await transport.forward("r1", ASK, 5)
+        got = await transport.forward("r1", ASK, PATIENT_S)
         await transport.aclose()
     assert isinstance(got, Unanswered)
     assert got.definite

@@ -22,7 +22,7 @@ from quorate.client_sdk.transport import http_transport
 from quorate.client_sdk.transport.http_answer import HttpAnswer, HttpClient
 from quorate.client_sdk.transport.http_transport import HttpTransport, fetch_cluster
 from quorate.client_sdk.transport.httpx_client import NEVER_SENT, told
-from tests.unit.client_sdk.exchanging import BATCH, REPLY, TOKEN, ForwardedRequest, Make, right
+from tests.unit.client_sdk.exchanging import BATCH, PATIENT_S, REPLY, TOKEN, ForwardedRequest, Make, right
 from tests.unit.client_sdk.loopback import PendingCommand, Server, problem, response, serving, silence
 from tests.unit.client_sdk.scripted import changed, document_of
 
@@ -46,14 +46,14 @@ async def test_json_is_an_option(server: Server, to: Make) -> None:
 
     server.handler = handle
     transport = to(server.url, encoding="json")
-    assert await transport.exchange("r1", BATCH, 5) == REPLY
+    assert await transport.exchange("r1", BATCH, PATIENT_S) == REPLY
     await transport.aclose()
 
 
 async def test_connections_are_kept(server: Server, to: Make) -> None:
     transport = to(server.url)
     for _ in range(5):
-        assert await transport.exchange("r1", BATCH, 5) == REPLY
+        assert await transport.exchange("r1", BATCH, PATIENT_S) == REPLY
     await transport.aclose()
     assert server.connections == 1
 
@@ -62,7 +62,7 @@ async def test_a_refused_connection_is_definite(to: Make) -> None:
     with socket.socket() as bound:  # Nobody listens there, nor can anybody else.
         bound.bind(("127.0.0.1", 0))
         transport = to(f"http://127.0.0.1:{bound.getsockname()[1]}")
-        answer = await transport.exchange("r1", BATCH, 5)
+        answer = await transport.exchange("r1", BATCH, PATIENT_S)
         await transport.aclose()
     assert isinstance(answer, Unanswered)
     assert answer.definite
@@ -234,10 +234,10 @@ async def test_the_token_is_in_no_repr_and_no_sentence(
 ) -> None:
     caplog.set_level("DEBUG")
     transport = to(server.url, token=TOKEN)
-    await transport.exchange("r1", BATCH, 5)
+    await transport.exchange("r1", BATCH, PATIENT_S)
     shown = repr(transport) + repr(vars(transport)) + repr(vars(transport._client))
     server.stop()
-    shown += repr(await transport.exchange("r1", BATCH, 5))
+    shown += repr(await transport.exchange("r1", BATCH, PATIENT_S))
     await transport.aclose()
     assert TOKEN not in shown
     assert TOKEN not in caplog.text
@@ -260,7 +260,7 @@ async def test_the_cluster_document_is_fetched(server: Server) -> None:
         return response(200, msgspec.json.encode(served), "application/json")
 
     server.handler = handle
-    fetched = await fetch_cluster(server.url + "/", token=None, timeout_s=5)
+    fetched = await fetch_cluster(server.url + "/", token=None, timeout_s=PATIENT_S)
     assert fetched == document
     assert fetched.hash == document.hash
 
@@ -285,7 +285,7 @@ async def test_a_document_that_cannot_be_had_is_an_error_of_the_sdk(
 
     server.handler = handle
     with pytest.raises(error, match=r"127\.0\.0\.1"):
-        await fetch_cluster(server.url, token=None, timeout_s=5)
+        await fetch_cluster(server.url, token=None, timeout_s=PATIENT_S)
 
 
 @pytest.mark.parametrize(
@@ -310,12 +310,12 @@ async def test_a_token_goes_to_no_host_that_the_caller_has_not_named(
         return response(200, msgspec.json.encode(served), "application/json")
 
     server.handler = handle
-    fetched = fetch_cluster(server.url, token=token, timeout_s=5, endpoints=endpoints)
+    fetched = fetch_cluster(server.url, token=token, timeout_s=PATIENT_S, endpoints=endpoints)
     if not is_refused:
         assert await fetched == document
         return
     others = list(document.urls.values())
-    assert await fetch_cluster(server.url, token=token, timeout_s=5, named=others) == document
+    assert await fetch_cluster(server.url, token=token, timeout_s=PATIENT_S, named=others) == document
     with pytest.raises(BadCluster, match=r"10\.0\.0\.9:2, a host that you have not named"):
         await fetched
 
@@ -353,12 +353,12 @@ async def test_a_large_batch_goes_whole(server: Server, to: Make) -> None:
 
 async def test_a_connection_that_the_server_closed_is_not_used_again(server: Server, to: Make) -> None:
     transport = to(server.url)
-    assert await transport.exchange("r1", BATCH, 5) == REPLY
+    assert await transport.exchange("r1", BATCH, PATIENT_S) == REPLY
     server.stop()
     server.start()
     for _ in range(3):  # The loop asks the system in its next turn, and hears it in the one after.
         await asyncio.sleep(0)
-    assert await transport.exchange("r1", BATCH, 5) == REPLY
+    assert await transport.exchange("r1", BATCH, PATIENT_S) == REPLY
     await transport.aclose()
     assert server.connections == 2
 
@@ -386,7 +386,7 @@ async def test_an_answer_that_came_too_late_is_nobody_elses(server: Server, to: 
     first.cancel()
     await asyncio.wait([first])
     go_on[0]()
-    assert await transport.exchange("r1", BATCH, 5) == late
+    assert await transport.exchange("r1", BATCH, PATIENT_S) == late
     await transport.aclose()
     assert server.connections == 2
 
@@ -408,7 +408,7 @@ async def configuration(
     server.handler = handle
     transport = to(server.url + "/", token=token)
     try:
-        return await transport.configuration("r1", 5)
+        return await transport.configuration("r1", PATIENT_S)
     finally:
         await transport.aclose()
 
@@ -498,9 +498,9 @@ async def test_new_members_are_reached_where_the_document_says_and_those_known_w
         transport = to(server.url, token=TOKEN)
         transport.follow(ClusterDocument("local", infos, epoch=1))
         for replica in ("r1", "r2"):
-            assert await transport.exchange(replica, BATCH, 5) == REPLY
+            assert await transport.exchange(replica, BATCH, PATIENT_S) == REPLY
             with pytest.raises(BadCluster):  # They answer with a reply to a batch.
-                await transport.configuration(replica, 5)
+                await transport.configuration(replica, PATIENT_S)
         await transport.aclose()
         assert [asked.line.split(" ")[1] for asked in server.asked] == ["/replica/v1/batch", "/v1/cluster"]
         assert [asked.line.split(" ")[1] for asked in new.asked] == ["/replica/v1/batch", "/v1/cluster"]
@@ -515,7 +515,7 @@ async def test_one_that_moved_is_reached_at_its_new_place_unless_an_endpoint_was
         given = HttpTransport({"r1": "http://127.0.0.1:9"}, endpoints={"r1": server.url}, body_bytes_max=1000)
         for transport in (to(server.url), given):
             transport.follow(moved)
-            assert await transport.exchange("r1", BATCH, 5) == REPLY
+            assert await transport.exchange("r1", BATCH, PATIENT_S) == REPLY
             await transport.aclose()
         assert (len(there.asked), len(server.asked)) == (1, 1)
 

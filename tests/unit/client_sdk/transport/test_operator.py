@@ -75,9 +75,15 @@ class Cluster:
             await one.aclose()
 
 
-@pytest.fixture
-def servers(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Server]]:
+@pytest.fixture(autouse=True)
+def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody is left out because the machine is busy."""
     monkeypatch.setattr(operator, "ANSWER_S", PATIENT_S)
+    monkeypatch.setattr(operator, "LATE_S", PATIENT_S)
+
+
+@pytest.fixture
+def servers() -> Iterator[dict[str, Server]]:
     with ExitStack() as stack:
         yield {name: stack.enter_context(serving(silence)) for name in ("r1", "r2", "r3")}
 
@@ -190,8 +196,9 @@ async def test_who_does_not_answer_in_time_is_left_out(
 
 @pytest.mark.parametrize("step", [Tell, partial(Ask, names=False)])
 async def test_one_that_hangs_does_not_cost_each_step_its_whole_time(
-    cluster: Cluster, step: Callable[[ClusterDocument], Todo]
+    cluster: Cluster, step: Callable[[ClusterDocument], Todo], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(operator, "LATE_S", 0.3)
     for name in ("r1", "r3"):
         cluster.servers[name].handler = always(page())
     async with asyncio.timeout(PATIENT_S / 2):
@@ -335,7 +342,10 @@ async def test_a_change_under_way_is_ended_though_a_member_came_back_whose_relea
     assert [server.asked for server in cluster.servers.values()] == [[]] * len(cluster.servers)
 
 
-def test_who_is_later_than_most_is_waited_for_longer_where_a_step_is_repeated() -> None:
+def test_who_is_later_than_most_is_waited_for_longer_where_a_step_is_repeated(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.undo()
     patience = Patience()
     waited = [patience.late_s]
     for _ in range(4):

@@ -130,7 +130,7 @@ async def test_a_request_that_is_cancelled_as_its_answer_comes_leaves_no_connect
         asking.append(asyncio.create_task(client.request("r1", url, timeout_s=WAIT_S, bytes_max=1000)))
         with pytest.raises(asyncio.CancelledError):
             await asking[-1]
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(WAIT_S):
         while left:
             await asyncio.sleep(0.001)
     await client.aclose()

@@ -260,7 +260,8 @@ def test_of_ones_own_type_calls_that_look_were_down_with_one_replica_and_blind_o
     """r1 stood still for half the run, and each call that looks wants all three."""
     outcomes = Counter((row["operation"], row["outcome"]) for row in run.operations if row["adt"] == "seats")
     assert 0 < outcomes["Call", "ok"] <= 14, outcomes
-    assert outcomes["Blind", "ok"] >= 20, outcomes
+    blind = [row for row in run.operations if (row["operation"], row["outcome"]) == ("Blind", "ok")]
+    assert any("r1" in down_for_life(run, row) for row in blind), outcomes
 
 
 def test_a_queue_with_outboxes_is_told_as_the_eventual_queue_that_it_is(run: RunRead) -> None:
@@ -272,7 +273,7 @@ def test_a_queue_with_outboxes_is_told_as_the_eventual_queue_that_it_is(run: Run
     rows = [row for row in run.operations if row["choice"] == "kept"]
     assert {row["adt"] for row in rows} == {"eventual-queue"}
     enqueued = [row for row in rows if row["event_class"] == "Enq/Ok"]
-    assert len(enqueued) >= 50
+    assert any(down_for_life(run, row) for row in enqueued), "which of them answers is all the same"
     assert all(len(row["answered"]) == 1 for row in enqueued)
 
 
@@ -310,7 +311,9 @@ def test_of_eventual_consistency_any_replica_answered_and_what_was_missed_is_cou
     outcomes = Counter(
         (row["operation"], row["outcome"]) for row in run.operations if row["choice"] == "anyone"
     )
-    assert outcomes["Read", "ok"] >= 70, outcomes
+    reads = [row for row in run.operations if (row["choice"], row["operation"]) == ("anyone", "Read")]
+    answered = [row for row in reads if row["outcome"] == "ok"]
+    assert any("r1" in down_for_life(run, row) for row in answered), outcomes
     (note,) = [note for note in run.told["notes"] if note.startswith("register/anyone: ")]
     lines = [json.loads(line) for line in (run.folder / "history.jsonl").read_text().splitlines()]
     weak = [line for line in lines if line.get("weak")]

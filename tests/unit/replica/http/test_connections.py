@@ -535,7 +535,7 @@ async def test_who_leaves_with_requests_behind_a_long_poll_is_heard_at_once(
     async with served() as port:
         _, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(long_poll(20) * (1 + behind))
-        async with asyncio.timeout(10):  # Half of the time that the poll takes.
+        async with asyncio.timeout(WAIT_S):
             while begun[0] < min(1 + behind, AHEAD_MAX):
                 await asyncio.sleep(0.01)
             if later:
@@ -543,6 +543,7 @@ async def test_who_leaves_with_requests_behind_a_long_poll_is_heard_at_once(
                 writer.write(long_poll(20) * later)
                 while begun[0] < 1 + later:
                     await asyncio.sleep(0.01)
+        async with asyncio.timeout(10):  # Half of the time that the poll takes.
             writer.transport.abort()
             await lost.wait()
 

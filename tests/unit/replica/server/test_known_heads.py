@@ -4,7 +4,7 @@ import asyncio
 from contextlib import suppress
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -138,7 +138,6 @@ async def test_any_requests_are_answered_alike(tmp_path: Path, monkeypatch: pyte
 
 async def test_a_request_with_a_known_head_is_not_cut_off_as_an_idle_connection_is(tmp_path: Path) -> None:
     async with served(tmp_path, is_direct=True) as here:
-        here.server.config.timeout_keep_alive = 0.05  # type: ignore[assignment]
         reader, writer = await asyncio.open_connection("127.0.0.1", here.port)
         request = last(batch(here, Collect("register/r")), *HEADERS)
         writer.write(request)
@@ -146,7 +145,9 @@ async def test_a_request_with_a_known_head_is_not_cut_off_as_an_idle_connection_
         held = Held(here.member)
         writer.write(request)
         await until(lambda: held.waits == 1)
-        await asyncio.sleep(0.2)
+        (connection,) = here.server.server_state.connections
+        idle = cast(Any, connection).timeout_keep_alive_task
+        assert idle is None or idle.cancelled(), "it would be cut off once its idle time is over"
         held.release()
         assert (await answer(reader))[0] == b"HTTP/1.1 200 OK"
         writer.close()
