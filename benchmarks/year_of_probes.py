@@ -196,7 +196,6 @@ def circumstances(options: argparse.Namespace) -> dict[str, Any]:
     head = subprocess.run([*run, "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
     changed = subprocess.run([*run, "status", "--porcelain"], capture_output=True, text=True, check=False)
     return {
-        "engine": options.engine,
         "master": options.master,
         "driver_memory": options.driver_memory,
         "machine": f"{model}, {os.cpu_count()} cores",
@@ -218,7 +217,7 @@ def run_size(days: int, place: Path, options: argparse.Namespace) -> bool:
     try:
         found = measured(folder, options)
         line = {"days": days, **found, "made_s": round(made_s, 1), "load_average_before": load}
-        print(json.dumps(line | circumstances(options)), flush=True)
+        print(json.dumps(line | {"engine": options.engine} | circumstances(options)), flush=True)
         is_whole = found["rows"] == found["used"] == rows
         if options.increments:
             before, one_day = increments(folder, options)
