@@ -24,7 +24,7 @@ settings.load_profile("patient")
 # It would read the source of each module for words and numbers to try, in every worker: a second of each, and what a seed draws would
 # depend on what else is imported.
 drawing = import_module("hypothesis.internal.conjecture.providers")
-drawing._get_local_constants = lambda: drawing._local_constants
+drawing._get_local_constants = lambda: drawing._local_constants  # type: ignore[attr-defined]
 
 # What is made while tests are collected is there to the end: it is looked through for garbage neither then nor later.
 gc = import_module("gc")  # and not this repository's room of that name, which mypy finds first

@@ -21,7 +21,7 @@ BEFORE: Final = "7b6122f8b93f1e307ae3ded92fc9174f474a194e"
 """The last commit before members and quorum choices could change: replica protocol 1, stores of schema 7."""
 FRONT_ENDS: Final = Path(__file__).parent / "front_ends_of_a_release.py"
 COMMAND: Final = (sys.executable, "-m", "quorate.cli.main")
-_FORKED: Final = local_cluster.subprocess
+_FORKED: Final = local_cluster.subprocess  # type: ignore[attr-defined]
 """What `tests.support.forked` has put there, where processes can be forked."""
 
 
