@@ -21,6 +21,8 @@ from quorate.cli.cluster import local_cluster
 
 COMMAND: Final = [sys.executable, "-m", "quorate.cli.main"]
 IS_POSSIBLE: Final = sys.platform == "linux" and "COVERAGE_PROCESS_CONFIG" not in os.environ
+CLOSED: Final = "QUORATE_TESTS_CLOSED"
+"""A variable with the numbers of the standard streams that a forked process finds closed."""
 _SET_CHILD_SUBREAPER: Final = 36
 _ORDER_BYTES_MAX: Final = 200_000
 END_S: Final = 60.0

@@ -104,6 +104,9 @@ def _become(order: dict[str, Any], streams: list[int]) -> None:
     os.environ.clear()
     os.environ.update(order["environment"])
     sys.argv[1:] = order["words"]
+    for number in map(int, os.environ.pop(forked.CLOSED, "").split()):  # as Python finds them where it starts
+        os.close(number)
+        setattr(sys, ("stdin", "stdout", "stderr")[number], None)
 
 
 def _let_it_fork() -> None:

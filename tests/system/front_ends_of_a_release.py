@@ -13,13 +13,17 @@ from typing import Final
 from quorate.api_specs.cluster import parse
 from quorate.client_sdk import connect_async
 from quorate.client_sdk.api.history import History
+from tests.system import load as work
 from tests.system.load import DEADLINE_S, MAJORITIES, Load, goes_on
 
 COUNT: Final = 2
+PACE_S: Final = 0.1
+"""That of both releases: the earlier one's rests are shorter."""
 
 
 async def main(document: Path, history: Path, first_number: int) -> None:
     """Work until the input ends."""
+    work.PACE_S = PACE_S  # type: ignore[misc]
     load = Load(deadline_s=DEADLINE_S)
     load._numbers = itertools.count(first_number)
     known = parse(document.read_text())

@@ -16,7 +16,7 @@ from quorate.client_sdk.api.history import History
 from tests.system.harness import drained, until
 
 MAJORITIES: Final = ("queue/jobs", "register/leader", "dictionary/users")
-PACE_S: Final = 0.04
+PACE_S: Final = 0.1
 DEADLINE_S: Final = 20.0
 """Of operations of which a majority is up: none needs a hundredth of it, but other work shares this machine."""
 IN_VAIN_S: Final = 1.0

@@ -21,6 +21,8 @@ BEFORE: Final = "7b6122f8b93f1e307ae3ded92fc9174f474a194e"
 """The last commit before members and quorum choices could change: replica protocol 1, stores of schema 7."""
 FRONT_ENDS: Final = Path(__file__).parent / "front_ends_of_a_release.py"
 COMMAND: Final = (sys.executable, "-m", "quorate.cli.main")
+_FORKED: Final = local_cluster.subprocess  # type: ignore[attr-defined]
+"""What `tests.support.forked` has put there, where processes can be forked."""
 
 
 class Release:
@@ -46,9 +48,8 @@ class Release:
     def chosen(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """From now on replicas start with it."""
         words = [] if self._path is None else ["env", f"PYTHONPATH={self._path}"]
-        monkeypatch.setattr(
-            local_cluster, "subprocess", subprocess
-        )  # A forked one would be of this checkout.
+        # What is forked is of this checkout.
+        monkeypatch.setattr(local_cluster, "subprocess", subprocess if words else _FORKED)
         monkeypatch.setattr(LocalCluster, "PROGRAM", (*words, *COMMAND))
 
 
@@ -90,9 +91,12 @@ class Users:
         self._in: Final[IO[str]] = process.stdin
         self._out: Final[IO[str]] = process.stdout
 
-    def go_on(self, when: str) -> None:
-        """Operations on each object end well from now on. They have a deadline of their own."""
+    def ask(self, when: str) -> None:
+        """Have them tell once operations on each object have ended well from now on. These have a deadline of their own."""
         print(when, file=self._in, flush=True)
+
+    def hear(self, when: str) -> None:
+        """Wait until they have."""
         assert self._out.readline() == f"{when}\n", f"operations do not go on {when}"
 
 

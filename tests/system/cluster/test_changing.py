@@ -6,6 +6,7 @@ SIGKILL and started again. The operator is killed, too: whoever repeats the comm
 
 import asyncio
 import itertools
+import subprocess
 from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Final
@@ -18,6 +19,7 @@ from quorate.cli.cluster.local_cluster import LocalCluster
 from quorate.client_sdk import connect
 from quorate.client_sdk.api.connect import Recipe
 from quorate.client_sdk.protocol.reconfiguration import Steps, change
+from tests.support import forked
 from tests.system.harness import WAIT_S, Clusters, until_now
 from tests.system.histories import Told
 from tests.system.load import DEADLINE_S, MAJORITIES, Load, front_ends, goes_on
@@ -117,20 +119,18 @@ STAGES: Final = ("", "Members", "queue/jobs", "Joint configuration", "to copy", 
 
 async def operated(cluster: LocalCluster, stage: str, *words: str) -> None:
     """An operator in a process of his own, killed as soon as he says this; if he does not, he comes to his end."""
-    operator = await asyncio.create_subprocess_exec(
-        *(*LocalCluster.PROGRAM, *words, "--cluster", str(cluster.document_path)),
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-    )
+    command = (*words, "--cluster", str(cluster.document_path))
+    operator = forked.started(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     assert operator.stdout is not None
-    async with asyncio.timeout(WAIT_S):
-        said = "-"
-        while said and stage not in said:
-            said = (await operator.stdout.readline()).decode()
-            print(said, end="")
-        if operator.returncode is None:
-            operator.kill()
-        await operator.communicate()
+    try:
+        async with asyncio.timeout(WAIT_S):
+            said = "-"
+            while said and stage not in said:
+                said = await asyncio.to_thread(operator.stdout.readline)
+                print(said, end="")
+    finally:
+        operator.kill()
+        await asyncio.to_thread(operator.communicate)
 
 
 async def _operators_die(cluster: LocalCluster, load: Load, files: Sequence[Path]) -> None:

@@ -73,7 +73,9 @@ def test_replicas_are_upgraded_one_by_one_under_load_and_go_back(
 
         def everybody(when: str) -> None:
             for each in working:
-                each.go_on(when)
+                each.ask(when)
+            for each in working:
+                each.hear(when)
 
         everybody("before the upgrade")
         each_runs(THIS, {"oldest": 1, "newest": 2}, everybody)

@@ -19,7 +19,7 @@ DEADLINE_S: Final = 24.0
 AT_ONCE: Final = 1200
 CONSUMERS: Final = 4
 PRODUCERS: Final = 4
-EACH: Final = 100
+EACH: Final = 40
 """Items of a producer."""
 
 

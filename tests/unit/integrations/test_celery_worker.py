@@ -24,7 +24,7 @@ from tests.system.harness import PATIENT, Clusters, until_now
 
 ROOT: Final = Path(__file__).parents[3]
 APP: Final = "tests.unit.integrations.celery_app"
-TASKS: Final = 400
+TASKS: Final = 200
 PREFETCHED: Final = 8
 """Four for each of two processes: Celery's own default."""
 LEASE_S: Final = 8.0

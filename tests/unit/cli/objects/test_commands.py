@@ -6,7 +6,9 @@ import shlex
 import subprocess
 import sys
 import time
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,6 +16,7 @@ from quorate import __version__
 from quorate.cli.cluster.local_cluster import LocalCluster
 from quorate.client_sdk import Dictionary, Page
 from quorate.client_sdk.protocol.operations import observe
+from tests.support import forked
 from tests.unit.cli.conftest import TIMEOUT_S, Run, quorate, quorate_here
 
 pytestmark = pytest.mark.slow
@@ -246,10 +249,11 @@ def test_where_nobody_can_be_told_the_exit_code_tells(
 ) -> None:
     """It was 1, "it certainly did not happen", where standard error could not be written, and 120 where Python tried again at the end."""
     assert run("queue", "untold", "enqueue", "1").returncode == 0
-    taken = quorate_redirected(cluster, f"queue untold dequeue {options} {redirected}")
+    command = forked_redirected if options else quorate_redirected
+    taken = command(cluster, f"queue untold dequeue {options} {redirected}")
     assert taken.returncode == 3
     assert run("queue", "untold", "size").stdout == "0\n"
-    wrong = quorate_redirected(cluster, f"queue untold enqueue wash {options} {redirected}")
+    wrong = command(cluster, f"queue untold enqueue wash {options} {redirected}")
     assert wrong.returncode == 2
 
 
@@ -270,7 +274,7 @@ def test_what_commands_and_help_could_not_show_stands_on_standard_error(
     cluster: LocalCluster, words: str, shown: str, redirected: str, why: str
 ) -> None:
     """Help ended in a trace, tables in the bare words of the system, both with exit code 1."""
-    done = quorate_redirected(cluster, f"{words} {redirected}")
+    done = forked_redirected(cluster, f"{words} {redirected}")
     assert (done.returncode, "Traceback" in done.stderr) == (3, False), done.stderr
     assert shown in done.stderr
     told = done.stderr.splitlines()[-1]
@@ -361,6 +365,27 @@ def quorate_redirected(cluster: LocalCluster, words: str, **more: str) -> subpro
     return subprocess.run(
         command, shell=True, capture_output=True, text=True, timeout=TIMEOUT_S, check=False, env=environment
     )
+
+
+def forked_redirected(cluster: LocalCluster, words: str) -> subprocess.CompletedProcess[str]:
+    """The same without what Python needs to start; of redirections it knows those of the tests here."""
+    streams: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    closed, asked = [], []
+    with ExitStack() as opened:
+        for word in words.replace("> ", ">").split():
+            match word.partition(">"):
+                case (_, "", _):
+                    asked.append(word)
+                case (number, _, "&-"):
+                    closed.append(number or "1")
+                case ("2", _, "&1"):
+                    streams["stderr"] = streams["stdout"]
+                case (number, _, path):
+                    streams["stderr" if number else "stdout"] = opened.enter_context(open(path, "w"))
+        environment = as_users_have_it(cluster) | {forked.CLOSED: " ".join(closed)}
+        with forked.started(asked, stdin=subprocess.DEVNULL, text=True, env=environment, **streams) as done:
+            out, err = done.communicate(timeout=TIMEOUT_S)
+    return subprocess.CompletedProcess(words, done.returncode, out or "", err or "")
 
 
 def test_missing_document_says_what_to_do(tmp_path_factory: pytest.TempPathFactory) -> None:
