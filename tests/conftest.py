@@ -18,14 +18,10 @@ if TYPE_CHECKING:
     from xdist.remote import Producer
     from xdist.scheduler.protocol import Scheduling
 
-# An example that was interrupted by other work of the machine is no slow one; nor says a health check of the draws anything of ours.
+# An example that was interrupted by other work of the machine is no slow one; and what a seed draws depends on the modules that
+# are loaded, so that a health check of the draws may fail in one worker alone.
 settings.register_profile("patient", settings(), deadline=None, suppress_health_check=list(HealthCheck))
 settings.load_profile("patient")
-
-# It would read the source of each module for words and numbers to try, in every worker: a second of each, and what a seed draws would
-# depend on what else is imported.
-drawing = import_module("hypothesis.internal.conjecture.providers")
-drawing._get_local_constants = lambda: drawing._local_constants  # type: ignore[attr-defined]
 
 # What is made while tests are collected is there to the end: it is looked through for garbage neither then nor later.
 gc = import_module("gc")  # and not this repository's room of that name, which mypy finds first

@@ -45,7 +45,7 @@ MODEST: Final = settings(
     suppress_health_check=list(HealthCheck),
 )
 ROUNDS_MAX: Final = 6
-"""Of examples, until two links were followed. One nearly always does."""
+"""Of examples, until two links were followed. One nearly always does; but what a seed draws depends on the modules loaded."""
 DEADLINE_S: Final = 25.0
 WAIT_S: Final = 0.01
 TOKEN: Final = "fuzzed-5e81"
