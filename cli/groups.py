@@ -4,6 +4,7 @@ Must not know any command.
 """
 
 import re
+import shlex
 from collections.abc import Iterator
 from difflib import get_close_matches
 from typing import Any, Final
@@ -49,11 +50,16 @@ class Group(TyperGroup):
             return super().resolve_command(ctx, args)
         except UsageError as error:
             if not hasattr(error, "option_name"):
-                near = get_close_matches(args[0], self.commands, n=1)
-                error.message += (
-                    f" Did you mean '{near[0]}'?" if near else f" There are: {', '.join(self.commands)}."
-                )
+                error.message += f" {self._meant(ctx, args)}"
             raise
+
+    def _meant(self, ctx: Any, args: list[str]) -> str:
+        """What may have been meant by a first word that is no command."""
+        names = [ctx.params[each.name] for each in self.params if each.param_type_name == "argument"]
+        if any(name in self.commands for name in names):
+            return f"The name comes first: {ctx.command_path} {shlex.join([args[0], *names, *args[1:]])}"
+        near = get_close_matches(args[0], self.commands, n=1)
+        return f"Did you mean '{near[0]}'?" if near else f"There are: {', '.join(self.commands)}."
 
 
 def _with_options_behind(group: TyperGroup, args: list[str], help_names: list[str]) -> list[str]:

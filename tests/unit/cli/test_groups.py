@@ -34,6 +34,7 @@ def said(*words: str) -> str:
         (("queue", "--cluster", "nowhere.toml", "jobs"), "Missing command."),
         (("--size", "status"), "No such option: --size "),
         (("queue", "jobs", "deqeue"), "No such command 'deqeue'. Did you mean 'dequeue'? "),
+        (("dict", "put", "users", "ann", "1"), "The name comes first: quorate dict users put ann 1"),
         (("token", "frob"), "No such command 'frob'. There are: new"),
     ],
 )
