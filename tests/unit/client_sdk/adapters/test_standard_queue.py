@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 from quorate.adts.log import Value
 from quorate.client_sdk import Client, connect, connect_async
 from quorate.client_sdk.adapters.standard_queue import AsyncQueue, Queue
-from quorate.client_sdk.protocol.core.values import Dequeue, Done
+from quorate.client_sdk.protocol.core.values import Dequeue
 from tests.unit.client_sdk.loopback import LoopbackCluster, cluster_of
 from tests.unit.client_sdk.scripted import document_of
 
@@ -238,13 +238,13 @@ async def test_join_waits_for_what_a_cancelled_get_took(cluster: LoopbackCluster
         queue, other = AsyncQueue(client, "cancelled"), client.queue("cancelled")
         for number in range(2):
             await queue.put(number)
-        client.undelivered.keep(Dequeue("queue/cancelled"), Done((Value("-1"),), "Deq/Ok", frozenset()))
+        client.undelivered.keep(Dequeue("queue/cancelled"), (Value("-1"),))
         assert await queue.get() == -1
         queue.task_done()
-        client.undelivered.keep(Dequeue("queue/cancelled"), Done((Value("-2"),), "Deq/Ok", frozenset()))
+        client.undelivered.keep(Dequeue("queue/cancelled"), (Value("-2"),))
         assert await other.dequeue(2) == [-2]
         assert await other.dequeue(2) == [0, 1]
-        client.undelivered.keep(Dequeue("queue/cancelled"), Done((Value("-3"),), "Deq/Ok", frozenset()))
+        client.undelivered.keep(Dequeue("queue/cancelled"), (Value("-3"),))
         joining = asyncio.create_task(queue.join())
         await asyncio.wait([joining], timeout=0.1)
         assert not joining.done()
