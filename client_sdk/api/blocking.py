@@ -69,9 +69,6 @@ class _Awaited(Generic[Result]):
 
     def begin(self) -> None:
         """On the loop."""
-        if self.result.cancelled():
-            self._work.close()
-            return
         self._task = self._loop.create_task(self._work)
         self._task.add_done_callback(self._ended)
 

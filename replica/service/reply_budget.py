@@ -16,8 +16,8 @@ _READS: Final = frozenset((Collect, Scan, Changes))
 
 
 class Budget:
-    """What is left for one batch: `bytes_max` of replies, the time of reads, also of those that ride along with an accept, and entries that changes bring or mark. These are counted: on a busy
-    machine little would be done in a time, and what is left is sent again."""
+    """What is left for one batch: `bytes_max` of replies, the time of reads, also of those that ride along with an accept, and entries that changes bring or
+    mark. Entries are counted: on a busy machine little would be done in a time, and what is left is sent again."""
 
     def __init__(self, bytes_max: int, now_s: Callable[[], float] = time.perf_counter) -> None:
         self._bytes_max: Final = bytes_max

@@ -54,7 +54,8 @@ class TakesUp(Protocol):
 
 
 class CatchingUp(Background):
-    """Works for one member until `stop`, or until it must not vote; `others` is the way to the other replicas, `repairing` hears of what nobody marks complete."""
+    """Works for one member until `stop`, or until it must not vote; `others` is the way to the other replicas. `repairing` hears of what nobody marks
+    complete."""
 
     def __init__(self, member: Member, others: Transport, repairing: TakesUp) -> None:
         super().__init__(_log)

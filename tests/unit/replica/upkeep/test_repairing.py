@@ -166,6 +166,7 @@ async def test_entries_that_were_left_are_taken_up_beside_all_else(
                 while len(front_end.asked) < len(names):
                     await asyncio.sleep(0.005)
             assert [each.object for each in front_end.asked] == names
+            assert not task._is_any_left.is_set(), "it waits until there is more"
     finally:
         await task.stop()
 
