@@ -5,7 +5,7 @@ delivers answers and the time, and carries out the effects; the simulation is on
 """
 
 from collections import deque
-from collections.abc import Hashable, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from functools import cached_property, lru_cache, partial
 from heapq import heappop, heappush
 from typing import Final
@@ -13,21 +13,20 @@ from typing import Final
 from ...api_specs.cluster import ClusterDocument
 from ...api_specs.commands import ForwardableCommand
 from ...api_specs.limits import Limits
-from ...api_specs.messages import BatchReply, Commit, ForwardedReply, Reply, Request
+from ...api_specs.messages import BatchReply, ForwardedReply, Reply, Request
 from ...api_specs.outboxes import Outbox
 from ...quorums.choices.choice import QuorumChoice
 from ...timestamps.clock import Now
 from ...timestamps.timestamp import Timestamp
 from .completion_notices import CompletionNotices
-from .core.answer_times import AnswerTimes
 from .core.counters import Counts
 from .core.log_cache import LogCache
 from .core.log_caches import OBJECTS_MAX, LogCaches
 from .core.pacing import Pacing
-from .core.payload_source import PayloadSource
 from .core.places import Places
+from .core.preference import IsEnough, Preference
 from .core.rng import Rng
-from .core.rounds import Answered, Event, Requests, Resolved, Task
+from .core.rounds import Answered, Event, FirstAsked, Requests, Resolved, Task
 from .core.time_now import TimeNow
 from .core.values import Answer, Effects, Enqueue, Failed, Finish, Operation, Outcome, Send, Unanswered
 from .core.work import Work
@@ -65,7 +64,6 @@ class FrontEnd(TimeNow):
         self.counts: Final = counts or Counts()
         self._choose()
         self._rng: Final = Rng(seed)
-        self._source: Final = PayloadSource(own, document.votes)
         self._forwarded: Final = ForwardedRequests(
             document, own, may_forward=may_forward, new_token=self._new_token, stamp=self.stamp
         )
@@ -81,7 +79,7 @@ class FrontEnd(TimeNow):
         """By the numbers of the operations that run side by side."""
         self._tokens: dict[int, tuple[Task, Requests, float]] = {}
         """What waits for an answer, and since when."""
-        self._answer_times: Final = AnswerTimes()
+        self.preference = Preference(own, document.votes)
         self._wakes: list[tuple[float, int]] = []
         self._ready: deque[Task] = deque()
         self._last_number = 0
@@ -102,7 +100,7 @@ class FrontEnd(TimeNow):
             return self._effects()
         self.follow(document)
         self._choose()
-        self._source.follow(document.votes)
+        self.preference.follow(document.votes)
         self._caches.follow(document.votes)
         self._notices.follow(document.votes)
         self._forwarded.follow(document)
@@ -197,14 +195,14 @@ class FrontEnd(TimeNow):
             self._forwarded.coordinators.note_clock(
                 replica, is_near=self._time.is_near(answer.now_us, self._now)
             )
-            self._source.note(replica, is_well=True)
+            self.preference.note(replica, is_well=True)
             begun_s = [sent_for[2] for token in tokens if (sent_for := self._tokens.get(token)) is not None]
             if begun_s:
-                self._answer_times.note(replica, self._now.mono_s - min(begun_s))
+                self.preference.times.note(replica, self._now.mono_s - min(begun_s))
         elif not self.is_reconfigured(answer):
             self._time.miss(replica, self._now)
             self._forwarded.coordinators.failed(replica, self._now.mono_s)
-            self._source.note(replica, is_well=False)
+            self.preference.note(replica, is_well=False)
 
     def is_reconfigured(self, answer: Unanswered) -> bool:
         """Whether it refuses for a configuration that this front end goes on to, or has gone on to since: the replica itself is well."""
@@ -277,9 +275,9 @@ class FrontEnd(TimeNow):
         self._sends.append(Send(replica, sent, token, repeats=repeats))
         return token
 
-    def send_lazily(self, replica: str, request: Commit) -> None:
+    def send_lazily(self, replica: str, *requests: Request) -> None:
         """Send along with the next message to that replica."""
-        self._sends.append(Send(replica, (request,), 0, lazy=True))
+        self._sends.append(Send(replica, requests, 0, lazy=True))
 
     def say_complete(self, name: str, timestamps: tuple[Timestamp, ...]) -> None:
         """Tell all replicas, with the next messages or later, that a final quorum stores these entries."""
@@ -336,7 +334,7 @@ class FrontEnd(TimeNow):
         """The outboxes of a queue, that one first whose replica is likely to answer; none where its rule gives it none."""
         if not self.document.has_outboxes or not self._rule_of(name).has_outboxes or self.is_outbox(name):
             return ()
-        return [Outbox(name, replica).name for replica in self._source.well_first(self._shuffled)]
+        return [Outbox(name, replica).name for replica in self.preference.well_first(self._shuffled)]
 
     def is_outbox(self, name: str) -> bool:
         """Whether the object is an outbox."""
@@ -392,9 +390,20 @@ class FrontEnd(TimeNow):
         """The cluster file's limits."""
         return self.document.limits
 
-    def payload_source(self) -> str:
-        """The replica to ask for payloads."""
-        return self._source.current
+    def payload_source(self, name: str) -> str:
+        """The replica to ask for payloads of the object."""
+        return self.preference.order(name, self._now.mono_s)[0]
+
+    def first_asked(self, name: str, replicas: Collection[str], is_enough: IsEnough) -> FirstAsked:
+        """Which of the replicas to ask first for what is enough, of this object."""
+        quorum, beside = self.preference.first(name, replicas, is_enough, self._now.mono_s)
+        hedge_s = self.preference.times.hedge_s(quorum)
+        return FirstAsked(quorum, beside if hedge_s else self.document.votes.keys(), hedge_s)
+
+    def note_failing(self, replica: str) -> None:
+        """It was asked first and was silent for long, or refused: others were asked in its place."""
+        self.count("others asked")
+        self.preference.note_failing(replica, self._now.mono_s)
 
     def random(self) -> float:
         """A number in [0, 1) from the seed."""
@@ -406,7 +415,7 @@ class FrontEnd(TimeNow):
 
     def resend_s(self, replica: str) -> float:
         """How long to wait for the replica's answer before a request is sent again."""
-        return self._answer_times.resend_s(replica)
+        return self.preference.times.resend_s(replica)
 
     def count_round(self, kind: str, seconds: float) -> None:
         """Count one more round that met its quorum."""

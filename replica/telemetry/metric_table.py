@@ -248,6 +248,7 @@ EVENTS: Final[Mapping[str, str]] = {
     "configurations followed": "The front end went on to a later configuration of the cluster.",
     "begun again in a new configuration": "An operation that had stored nothing began again, since the configuration changed.",
     "decisions begun again in a new configuration": "A decision began again, since the configuration changed.",
+    "others asked": "A replica that was asked first was silent, or refused: a round asked the others, too.",
     "went on alone": "An operation that shared a round of messages with others could not end with it.",
     "outcomes unavailable": "An operation ended without a quorum.",
     "outcomes unknown": "An operation ended without anybody knowing whether it took effect.",

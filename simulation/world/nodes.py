@@ -259,6 +259,7 @@ class FrontNode(Stoppable):
         # As long as a token's tag: whose a timestamp is shows in what all site ids of a front end begin with.
         site = name.ljust(TAG_CHARS, "z")
         self.machine = FrontEnd(document, site=site, seed=seed, own=own, may_forward=world.is_routed)
+        self.machine.preference = world.preference(name, own)
         if world.is_busy:
             self.machine.work = Work(turn_bytes=1, light_bytes=1, pause_s=BUSY_S)
         self.janitor_outcomes: dict[str, int] = {}

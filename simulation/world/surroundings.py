@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from ...api_specs.cluster import ClusterDocument
 from ...api_specs.limits import Capacity
+from ...client_sdk.protocol.core.preference import Preference
 from .network import Link, Network
 
 
@@ -41,6 +42,9 @@ class Surroundings(Protocol):
 
     def drift(self, node: str) -> float:
         """How far the node's clock runs fast or slow, as a share."""
+
+    def preference(self, node: str, own: str | None) -> Preference:
+        """Whom the front end asks first, and for how long."""
 
     def chance(self) -> float:
         """A random number in 0..1."""

@@ -5,9 +5,10 @@ Owns the schedule of what happens when. It must not know what is right: it fills
 
 import random
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from heapq import heappop, heappush
 from itertools import count
+from math import inf
 from typing import Any, Final
 
 from msgspec.structs import replace
@@ -15,6 +16,8 @@ from msgspec.structs import replace
 from ...api_specs.cluster import ClusterDocument, alone
 from ...api_specs.configuration import keeping_states
 from ...api_specs.limits import Capacity
+from ...client_sdk.protocol.core.answer_times import HEDGE_S, AnswerTimes
+from ...client_sdk.protocol.core.preference import Preference
 from ...client_sdk.protocol.core.values import Done, Enqueue, Failed, Operation, Outcome
 from ...client_sdk.protocol.reconfiguration import Steps, change, move, take_back
 from ..history import Call, History
@@ -46,6 +49,25 @@ SHARE_REPEATED: Final = 0.7
 """Of operations under keys that got no answer, or did nothing."""
 TURNED_ROUND: Final = 8
 """How many times as long packets take where the newest arrives first, so that some meet."""
+HEDGES_S: Final = [(0.0, 0.0), HEDGE_S, (0.001, 0.001), (0.3, 0.3), (inf, inf)]
+"""Front ends ask all replicas at once, or a quorum first: the others after the usual time, nearly always, late, or only where one of the quorum
+refuses, or its connection fails."""
+
+
+class AnyOrder(Preference):
+    """Asks now these replicas first and now those: rounds meet in as few as they may."""
+
+    def __init__(
+        self, rng: random.Random, own: str | None, replicas: Iterable[str], times: AnswerTimes
+    ) -> None:
+        super().__init__(own, replicas, times)
+        self._rng: Final = rng
+
+    def order(self, name: str, now_s: float) -> list[str]:
+        """See Preference."""
+        found = super().order(name, now_s)
+        self._rng.shuffle(found)
+        return found
 
 
 class Stuck(AssertionError):
@@ -313,6 +335,14 @@ class World:
         if self.scenario.faults.drift_ppm:
             self.injected["drifting clocks"] += 1
         return share * self.scenario.faults.drift_ppm / 1e6
+
+    def preference(self, node: str, own: str | None) -> Preference:
+        """Whom the front end asks first, and for how long."""
+        rng = random.Random(f"preference {self.scenario.seed} {node}")
+        times = AnswerTimes(rng.choice(HEDGES_S))
+        if rng.random() < 0.5:
+            return AnyOrder(rng, own, self.document.votes, times)
+        return Preference(own, self.document.votes, times)
 
     def _add_front(self, processes: int, operations: int, home: ReplicaNode | None = None) -> None:
         number = len(self.fronts) + 1

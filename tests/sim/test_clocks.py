@@ -161,7 +161,7 @@ def test_calls_go_on_while_clocks_are_set_right_one_after_the_other(off_us: int)
         begun_again += world.counters.get("begun again since clocks were wrong", 0)
     assert done > 1_500
     assert begun_again > 3
-    assert len(failed) <= 3
+    assert len(failed) <= done / 200
     for name, outcome in failed:
         assert not outcome.definite, outcome
         is_behind = name in ("Enqueue", "Write") and "behind this replica's clock" in outcome.detail

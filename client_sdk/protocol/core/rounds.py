@@ -5,7 +5,8 @@ A task's generator yields the monotonic time until which it waits, and is resume
 """
 
 from collections import Counter
-from collections.abc import Callable, Generator, Hashable, Iterable, Mapping
+from collections.abc import Callable, Collection, Generator, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from types import MappingProxyType
 from typing import Any, Final, Literal, Protocol, TypeGuard
 
@@ -15,6 +16,7 @@ from ....api_specs.messages import Append, Appended, ForwardedReply, Refused, Re
 from ....api_specs.problems import Limit, as_limit
 from ....timestamps.clock import Now
 from .answer_times import RESEND_S_MAX
+from .preference import IsEnough
 from .values import Failed, Unanswered
 
 
@@ -37,6 +39,14 @@ Event = Answered | Resolved | None
 Requests = Request | tuple[Request, ...]
 """One, or several that go together and are answered together."""
 Steps = Generator[float, Event, Any]
+
+
+class FirstAsked(Struct, frozen=True):
+    """Whom a round asks first: a `quorum`, and others `beside` it. The rest is asked after `hedge_s`."""
+
+    quorum: frozenset[str]
+    beside: AbstractSet[str]
+    hedge_s: float
 
 
 class Expired(Exception):
@@ -89,6 +99,15 @@ class Sender(Protocol):
 
     def send_for(self, task: "Task", replica: str, requests: Requests, repeats: int = 0) -> int:
         """Send, and deliver the answer to the task under the returned token. It `repeats` what was sent under that one, if any."""
+
+    def send_lazily(self, replica: str, *requests: Request) -> None:
+        """Send along with the next message to that replica. It may be lost, and nobody hears of an answer."""
+
+    def first_asked(self, name: str, replicas: Collection[str], is_enough: IsEnough) -> FirstAsked:
+        """Which of the replicas to ask first for what is enough, of this object."""
+
+    def note_failing(self, replica: str) -> None:
+        """It was asked first and was silent for long, or refused: others were asked in its place."""
 
     def resend_s(self, replica: str) -> float:
         """How long to wait for the replica's answer before a request is sent again."""
@@ -177,6 +196,18 @@ class Task:
         """Send; the answer comes as an Answered with the returned token. It `repeats` what was sent under that one, if any."""
         return self._sender.send_for(self, replica, requests, repeats)
 
+    def send_lazily(self, replica: str, *requests: Request) -> None:
+        """Send along with the next message to that replica. It may be lost, and nobody hears of an answer."""
+        self._sender.send_lazily(replica, *requests)
+
+    def first_asked(self, name: str, replicas: Collection[str], is_enough: IsEnough) -> FirstAsked:
+        """Which of the replicas to ask first for what is enough, of this object."""
+        return self._sender.first_asked(name, replicas, is_enough)
+
+    def note_failing(self, replica: str) -> None:
+        """It was asked first and was silent for long, or refused: others were asked in its place."""
+        self._sender.note_failing(replica)
+
     def resend_s(self, replica: str) -> float:
         """How long to wait for the replica's answer before a request is sent again."""
         return self._sender.resend_s(replica)
@@ -201,9 +232,20 @@ class Task:
 
 class Gathering:
     """Replies to one round: the same kind of request, or several of them, to each of some replicas, sent again while
-    unanswered."""
+    unanswered.
 
-    def __init__(self, task: Task, request_to: Callable[[str], Requests], replicas: Iterable[str]) -> None:
+    Where it is said what is enough, of which object, a quorum is asked first: the others when one of it is silent or refuses, or its answers are
+    not enough after all.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        request_to: Callable[[str], Requests],
+        replicas: Iterable[str],
+        name: str = "",
+        is_enough: IsEnough | None = None,
+    ) -> None:
         self.replies: dict[str, Any] = {}
         """A replica's reply; a tuple of them to several requests."""
         self.troubles: dict[str, str] = {}
@@ -233,10 +275,25 @@ class Gathering:
         """Sends that the replica may still answer: the first answer will do, or a slow replica would never count."""
         if task.is_outdated:
             raise Reconfigured
-        for replica in sorted(
-            replicas
-        ):  # A set has another order in every process, and a seed would be another run.
-            self._send(replica, task.resend_s(replica))
+        self.unasked: Sequence[str] = ()
+        """Those that are not asked yet."""
+        self._relied_on: Collection[str] = ()
+        """The quorum that is asked first."""
+        self._begin(sorted(replicas), name, is_enough)
+
+    def _begin(self, replicas: Sequence[str], name: str, is_enough: IsEnough | None) -> None:
+        """Ask all, or a quorum first; in order: a set has another one in every process, and a seed would be another run."""
+        hedge_s = 0.0
+        if is_enough is not None:
+            first = self._task.first_asked(name, replicas, is_enough)
+            self._relied_on = first.quorum
+            hedge_s = min(first.hedge_s, (self._task.deadline_s - self._begun_s) / 2)
+            self.unasked = [each for each in replicas if each not in first.quorum | first.beside]
+        for replica in replicas:
+            if replica in self.unasked:
+                self._pending[replica] = self._begun_s + hedge_s, self._task.resend_s(replica)
+            else:
+                self._send(replica, self._task.resend_s(replica))
 
     def _send(self, replica: str, delay_s: float) -> None:
         requests = self._request_to(replica)
@@ -277,6 +334,9 @@ class Gathering:
         """Send again what has had no answer for its time; the wait doubles."""
         for replica, (due, delay_s) in list(self._pending.items()):
             if due <= self._task.now.mono_s:
+                if replica in self.unasked:
+                    self._ask_others(self._pending.keys())
+                    return
                 self._resent.add(replica)
                 self._send(replica, max(delay_s, min(2 * delay_s, RESEND_S_MAX)))
 
@@ -345,6 +405,8 @@ class Gathering:
         while not self._has(is_enough):
             if self._task.is_late:
                 raise Expired(self.explain(), self.replies, reached=self.reached)
+            if self.unasked and self._is_let_down:
+                self._ask_others(self.troubles.keys())
             if not self._pending and not self._ask_refusing_again():
                 raise Expired(
                     self.explain(),
@@ -365,6 +427,25 @@ class Gathering:
             self._is_counted = True
             self._task.count_round(self._kind, self._begun_s)
         return True
+
+    def _ask_others(self, failing: Collection[str]) -> None:
+        """Ask those, too, that were not asked first, in place of these, if of any."""
+        for replica in self._relied_on:
+            if replica in failing:
+                self._task.note_failing(replica)
+        others, self.unasked = self.unasked, ()
+        for replica in others:
+            self._send(replica, self._pending[replica][1])
+
+    @property
+    def _is_let_down(self) -> bool:
+        """Whether one that was asked first refuses, or cannot be reached; or all have answered, and it is not enough."""
+        is_silent = False
+        for replica in self._relied_on:
+            if replica in self.troubles:
+                return True
+            is_silent = is_silent or replica in self._pending
+        return not is_silent
 
     def _has(self, is_enough: Callable[[], bool]) -> bool:
         """Raises Reconfigured where the configuration is another one by now, whatever was heard."""

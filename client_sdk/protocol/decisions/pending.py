@@ -18,7 +18,7 @@ from ....api_specs.commands import (
     SettleResult,
 )
 from ....api_specs.limits import STATE_BYTES_MAX, Limits
-from ....api_specs.messages import Commit
+from ....api_specs.messages import Request
 from ....api_specs.values import work_bytes
 from ....quorums.choices.choice import QuorumChoice
 from ....timestamps.timestamp import Timestamp
@@ -224,13 +224,13 @@ class Machine(Protocol):
     def latest_us(self) -> int:
         """True time is not after this."""
 
-    def payload_source(self) -> str:
+    def payload_source(self, name: str) -> str:
         """The replica to ask for payloads; the others send ids and timestamps."""
 
     def resolve(self, asked: PendingCommand, verdict: CommandResult) -> None:
         """Tell the caller."""
 
-    def send_lazily(self, replica: str, request: Commit) -> None:
+    def send_lazily(self, replica: str, *requests: Request) -> None:
         """Send along with the next message to that replica."""
 
     def count(self, what: str) -> None:

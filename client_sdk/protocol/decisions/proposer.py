@@ -22,6 +22,7 @@ from ....timestamps.ballot import NO_BALLOT, Ballot, term_of
 from ....timestamps.clock import Now
 from ....timestamps.timestamp import INFINITY, ZERO, Timestamp, site
 from ..core.log_cache import LogCache
+from ..core.preference import IsEnough
 from ..core.rounds import Event, Expired, Gathering, Reconfigured, Steps, Task
 from ..core.time_now import holder_of
 from ..core.values import Failed
@@ -399,13 +400,14 @@ class Proposer:
         purpose = self._purpose
 
         def request(replica: str) -> Collect:
-            source, horizon = self._machine.payload_source(), self._cache.summary.horizon
+            source, horizon = self._machine.payload_source(self._cache.name), self._cache.summary.horizon
             window = self._windows.at(replica, wanted, horizon, source)
             ballot, fence_next = self._current.ballot(0), wanted if self._is_queue else 0
             known = self._cache.ballot
             return Collect(self._cache.name, ballot, fence, fence_next, window, known, purpose=purpose)
 
-        round_ = self._round = Gathering(task, request, self._choice.votes)
+        needed = self._initial.is_met_by
+        round_ = self._round = Gathering(task, request, self._choice.votes, self._cache.name, needed)
         fresh: set[str] = set()
         self._current.begin_look()
 
@@ -469,7 +471,7 @@ class Proposer:
             then = self._next_collect(replica, ballot, plan, wanted)
             return Accept(name, ballot, plan.summary, event, then, purpose)
 
-        round_ = self._round = Gathering(task, request, self._choice.votes)
+        round_ = self._round = Gathering(task, request, self._choice.votes, name, self._is_enough_for(wanted))
         accepted: set[str] = set()
 
         def is_decided() -> bool:
@@ -489,12 +491,21 @@ class Proposer:
             summary = None if replica in accepted else plan.summary
             self._machine.send_lazily(replica, Commit(name, ballot, plan.summary.horizon, summary))
 
+    def _is_enough_for(self, wanted: int) -> IsEnough:
+        """Who is to accept; and, where the next view rides on that, to show it."""
+        initial, final = self._initial, self._final
+        if not self._is_queue or not wanted:
+            return final.is_met_by
+        return lambda replicas: final.is_met_by(replicas) and initial.is_met_by(replicas)
+
     def _next_collect(self, replica: str, ballot: Ballot, plan: Plan, wanted: int) -> Collect | None:
         """The steady owner's next view rides on the accept; a cell must be looked at afresh each time anyway."""
         if not self._is_queue or not wanted:
             return None
         fence = self._windows.last_of(plan.summary, wanted)
-        window = self._windows.at(replica, wanted, plan.summary.horizon, self._machine.payload_source())
+        window = self._windows.at(
+            replica, wanted, plan.summary.horizon, self._machine.payload_source(self._cache.name)
+        )
         return Collect(self._cache.name, fence=fence, window=window, known=ballot)
 
     @property

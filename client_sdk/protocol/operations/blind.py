@@ -407,7 +407,7 @@ class Blind:
             asked.add(replica)
             return replace(request, attempt="again") if is_repeat else request
 
-        round_ = Gathering(self._task, request_to, self._choice.votes)
+        round_ = Gathering(self._task, request_to, self._choice.votes, self._name, self._is_met)
         hedge_s = self._task.now.mono_s + HEDGE_S
         noted: dict[str, Reply] = {}
 
@@ -427,6 +427,7 @@ class Blind:
         try:
             yield from round_.wait(is_settled, hedge_s)
             yield from round_.wait(is_settled)
+            self._tell_others(round_.unasked, attempts)
         except Expired as expired:
             # A store that was made from others says nothing of the entry; what is decided may, which is asked once.
             left = {attempt.entry.t for attempt in attempts if not attempt.is_done}
@@ -436,6 +437,12 @@ class Blind:
             self._looked_up |= left
         finally:
             self.is_sent = self.is_sent or round_.at_large > 0
+
+    def _tell_others(self, replicas: Iterable[str], attempts: Iterable[Attempt]) -> None:
+        """Let these store what is stored, with later messages."""
+        stored = tuple(attempt.entry for attempt in attempts if attempt.is_done)
+        for replica in replicas if stored else ():
+            self._task.send_lazily(replica, Append(self._name, stored))
 
     def _note(self, replica: str, entries: Iterable[Entry], reply: Reply) -> None:
         """Which of the entries the replica stores, and which its fence refused."""

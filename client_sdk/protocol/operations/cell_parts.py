@@ -92,7 +92,7 @@ class StoredPart:
         )
         self._machine: Final = machine
         choice = machine.choice_of(operation.object)
-        self._final: Final = choice.final_of_kind(Kind.BLIND)
+        self.needed: Final = choice.final_of_kind(Kind.BLIND)
         self._everyone: Final = choice.votes.keys()
         self._cache: Final = machine.cache_of(operation.object)
         self._after: Final = self._cache.after
@@ -100,8 +100,14 @@ class StoredPart:
         self._entry: Final = Entry(stamp, stamp, value)
         self._request: Final = Append(operation.object, (self._entry,), "first")
         self.placeholder: Final = Append(operation.object, ())
+        self._is_stored = False
         self._stored: Final[set[str]] = set()
         self._fenced: Final[set[str]] = set()
+
+    @property
+    def to_tell(self) -> Append | None:
+        """See Part."""
+        return Append(self.operation.object, (self._entry,)) if self._is_stored else None
 
     def request_to(self, replica: str, *, is_repeat: bool) -> Append:
         """See Part. What is sent again is old for good reason: its replica must not take our clock for wrong."""
@@ -120,12 +126,12 @@ class StoredPart:
 
     def end(self, now_s: float, *, is_hedged: bool, is_at_large: bool) -> Outcome | Alone | None:
         """See Part."""
-        if self._final.is_met_by(self._stored):
+        if self.needed.is_met_by(self._stored):
             return self._stored_by_quorum(now_s)
         if (is_hedged or not is_at_large) and self._is_without_room:
             return self._make_room(is_at_large=is_at_large)
         if self._fenced and is_stuck(
-            self._final, self._everyone, self._stored, self._fenced, is_hedged=is_hedged
+            self.needed, self._everyone, self._stored, self._fenced, is_hedged=is_hedged
         ):
             return Alone(self._go_on)
         return None
@@ -166,6 +172,7 @@ class StoredPart:
         return Blind(operation.object, task, self._machine, room=room)
 
     def _stored_by_quorum(self, now_s: float) -> Outcome | Alone:
+        self._is_stored = True
         tell_complete(self.operation.object, (self._entry.t,), self._machine)
         done = replace(self._done, answered=frozenset(self._stored))
         if self._machine.passed_s(self._entry.t) <= now_s and not self._runs_log:
@@ -204,9 +211,10 @@ class ReadPart:
         self.refusals: Final[dict[str, Refused]] = {}
         self._machine: Final = machine
         self._choice: Final = machine.choice_of(operation.object)
-        self._needed: Final = self._choice.initial_of(observe.word_of(operation))
+        self.needed: Final = self._choice.initial_of(observe.word_of(operation))
         self._cache: Final = machine.cache_of(operation.object)
         self._lives: Final = self._cache.lives
+        self.to_tell: Final = None
         self.placeholder: Final = Collect(operation.object, known=self._cache.ballot)
         self._whole: Final[set[str]] = set()
         """Replicas that have shown their whole log."""
@@ -233,7 +241,7 @@ class ReadPart:
         del is_hedged, is_at_large
         if self._is_cut_off or self._cache.lives != self._lives:
             return Alone(lambda task: observe.read(self.operation, task, self._machine))
-        if not self._needed.is_met_by(self._whole):
+        if not self.needed.is_met_by(self._whole):
             return None
         answered = frozenset(self._whole)
         if self._choice.is_weak:

@@ -56,7 +56,11 @@ def collect(
     while lives != cache.lives:
         lives = cache.lives
         round_ = Gathering(
-            task, lambda replica: look_at(cache, replica, limit, payload=payload), choice.votes
+            task,
+            lambda replica: look_at(cache, replica, limit, payload=payload),
+            choice.votes,
+            name,
+            None if to_first else needed.is_met_by,
         )
         whole = yield from _whole(round_, needed, cache if to_first else None)
     cache.check_decided(choice.final_of_kind(Kind.DECIDE))

@@ -11,6 +11,7 @@ from typing import Final, Protocol
 from msgspec import Struct
 
 from ....api_specs.messages import Refused, Reply, Request
+from ....quorums.systems.tally import Quorum
 from ..core.rounds import Expired, Gathering, Reconfigured, Steps, Task, is_by_clock, limit_of
 from ..core.values import Operation, Outcome
 from .blind import HEDGE_S
@@ -43,6 +44,14 @@ class Part(Protocol):
 
     def take(self, replica: str, reply: Reply) -> None:
         """Note what it answered."""
+
+    @property
+    def needed(self) -> Quorum:
+        """Whose answers are enough, if they are what is hoped for."""
+
+    @property
+    def to_tell(self) -> Request | None:
+        """What replicas that were not asked are to know, too: once it has ended, and is known to be stored."""
 
     def end(self, now_s: float, *, is_hedged: bool, is_at_large: bool) -> Outcome | Alone | None:
         """What comes of the replies so far; None: to be waited for. `is_hedged`: silent replicas have had their time. `is_at_large`: its request may
@@ -96,7 +105,14 @@ class SideBySide:
 
     def run(self) -> Steps:
         """Ask, and end each operation as soon as it can end."""
-        round_ = Gathering(self._task, self._requests_to, self._replicas)
+        needed = {id(part.needed): part.needed for part in self._parts}.values()
+        round_ = Gathering(
+            self._task,
+            self._requests_to,
+            self._replicas,
+            self._parts[0].operation.object,
+            lambda replicas: all(each.is_met_by(replicas) for each in needed),
+        )
         taken: set[str] = set()
 
         def is_over() -> bool:
@@ -117,6 +133,9 @@ class SideBySide:
         except Reconfigured:
             for part, numbers in self._take_open():
                 self._end(part, numbers, part.renewed())
+        if round_.unasked and (known := [each for part in self._parts if (each := part.to_tell) is not None]):
+            for replica in round_.unasked:
+                self._task.send_lazily(replica, *known)
 
     def _take_open(self) -> list[tuple[Part, list[int]]]:
         """Those that have not ended; they end now."""

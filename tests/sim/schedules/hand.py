@@ -3,7 +3,7 @@
 Owns the packets. Time stands still but for a microsecond per action, and for `settle`, which lets everything run.
 """
 
-from typing import Any
+from typing import Any, Final
 
 from msgspec import UNSET, Struct, UnsetType
 
@@ -11,7 +11,9 @@ from quorate.api_specs.checking import check_batch
 from quorate.api_specs.cluster import ChoiceRule, ClockSettings, ClusterDocument, ReplicaInfo, checked
 from quorate.api_specs.limits import DEFAULTS, Capacity, Limits
 from quorate.api_specs.messages import Batch
+from quorate.client_sdk.protocol.core.answer_times import AnswerTimes
 from quorate.client_sdk.protocol.core.log_cache import LogCache
+from quorate.client_sdk.protocol.core.preference import Preference
 from quorate.client_sdk.protocol.core.rounds import SOON_S
 from quorate.client_sdk.protocol.core.values import (
     CollectTombstone,
@@ -59,6 +61,7 @@ class Hand:
         types: dict[str, str] | UnsetType = UNSET,
         capacity: Capacity = UNBOUNDED,
         rules: tuple[ChoiceRule, ...] = (),
+        hedge_s: tuple[float, float] = (0.0, 0.0),
     ) -> None:
         self.document = checked(
             ClusterDocument(
@@ -74,6 +77,8 @@ class Hand:
         self.packets: list[Packet] = []
         self.lazies: list[Packet] = []
         self.outcomes: dict[str, Outcome] = {}
+        self._hedge_s: Final = hedge_s
+        """As a rule all replicas are asked at once, and the test says whom messages reach."""
         self._fronts: dict[str, FrontEnd] = {}
         self._wakes: dict[str, float | None] = {}
         self._names: dict[tuple[str, int], str] = {}
@@ -96,7 +101,11 @@ class Hand:
 
     def start_all(self, front: str, operations: dict[str, Operation], within_s: float = 20.0) -> None:
         """Start operations at one moment."""
-        machine = self._fronts.setdefault(front, FrontEnd(self.document, site=front, seed=len(self._fronts)))
+        if front not in self._fronts:
+            seed = len(self._fronts)
+            machine = self._fronts[front] = FrontEnd(self.document, site=front, seed=seed)
+            machine.preference = Preference(None, self.document.votes, AnswerTimes(self._hedge_s))
+        machine = self._fronts[front]
         numbers, effects = machine.start_all(list(operations.values()), self._now(front), within_s)
         self._names.update(zip(((front, number) for number in numbers), operations, strict=True))
         self._obey(front, effects)

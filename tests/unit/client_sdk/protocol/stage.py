@@ -5,7 +5,7 @@ operations and proposers ask of the front end around them is noted here, and ans
 """
 
 from collections import Counter
-from collections.abc import Generator, Sequence
+from collections.abc import Collection, Generator, Sequence
 from typing import Any, Final
 
 from msgspec.structs import replace
@@ -14,13 +14,14 @@ from quorate.adts.log import Entry, Seen, Value
 from quorate.api_specs.cluster import ChoiceRule, ClockSettings, ReplicaInfo
 from quorate.api_specs.commands import ForwardableCommand
 from quorate.api_specs.limits import DEFAULTS, Limits
-from quorate.api_specs.messages import Collected, Commit, Reply, Row, Status
+from quorate.api_specs.messages import Collected, Reply, Request, Row, Status
 from quorate.client_sdk.protocol.configurations import joint, settled
-from quorate.client_sdk.protocol.core.answer_times import RESEND_S_FIRST
+from quorate.client_sdk.protocol.core.answer_times import HEDGE_S, RESEND_S_FIRST
 from quorate.client_sdk.protocol.core.log_cache import LogCache
 from quorate.client_sdk.protocol.core.pacing import Pacing
 from quorate.client_sdk.protocol.core.places import Places
-from quorate.client_sdk.protocol.core.rounds import Answered, Event, Requests, Resolved, Task
+from quorate.client_sdk.protocol.core.preference import IsEnough
+from quorate.client_sdk.protocol.core.rounds import Answered, Event, FirstAsked, Requests, Resolved, Task
 from quorate.client_sdk.protocol.core.time_now import TimeNow
 from quorate.client_sdk.protocol.core.values import Failed, Send, Unanswered
 from quorate.client_sdk.protocol.core.work import Work
@@ -87,6 +88,10 @@ class Stage(TimeNow):
         self.sends: list[Send] = []
         """All that was sent, in order."""
         self.lazies: list[Send] = []
+        self.asked_first: Sequence[str] = ()
+        """Whom rounds ask first, if not all."""
+        self.failing: list[str] = []
+        """Those in whose place others were asked."""
         self.commands: list[PendingCommand] = []
         """What the proposer was asked for and has not told."""
         self.told: list[tuple[PendingCommand, CommandResult]] = []
@@ -224,6 +229,14 @@ class Stage(TimeNow):
             self._together.add(send.token)
         return send.token
 
+    def first_asked(self, name: str, replicas: Collection[str], is_enough: IsEnough) -> FirstAsked:
+        """See Sender."""
+        return FirstAsked(frozenset(self.asked_first or replicas), frozenset(), HEDGE_S[0])
+
+    def note_failing(self, replica: str) -> None:
+        """See Sender."""
+        self.failing.append(replica)
+
     def resend_s(self, replica: str) -> float:
         """See Sender."""
         return RESEND_S_FIRST
@@ -282,11 +295,11 @@ class Stage(TimeNow):
         """See Machine."""
         self.told.append((asked, verdict))
 
-    def send_lazily(self, replica: str, request: Commit) -> None:
+    def send_lazily(self, replica: str, *requests: Request) -> None:
         """See Machine."""
-        self.lazies.append(Send(replica, (request,), 0, lazy=True))
+        self.lazies.append(Send(replica, requests, 0, lazy=True))
 
-    def payload_source(self) -> str:
+    def payload_source(self, name: str) -> str:
         """See Machine."""
         return REPLICAS[0]
 

@@ -1,28 +1,34 @@
 """Gathering replies: each replica is asked until it answers, with growing waits, and no wait outlives the deadline."""
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Collection, Generator
 from typing import Final
 
 import pytest
 
-from quorate.api_specs.messages import Collect, Collected, Refused, Reply, Status
+from quorate.api_specs.messages import Collect, Collected, Refused, Reply, Request, Status
 from quorate.client_sdk.protocol.core.answer_times import RESEND_S_FIRST, RESEND_S_MAX
+from quorate.client_sdk.protocol.core.preference import IsEnough
 from quorate.client_sdk.protocol.core.rounds import (
     BEHIND_S,
     Answered,
     Event,
     Expired,
+    FirstAsked,
     Gathering,
     Reconfigured,
     Requests,
     Task,
 )
 from quorate.client_sdk.protocol.core.values import Unanswered
+from quorate.quorums.systems.tally import VoteCount
 from quorate.timestamps.clock import Now
 
 REPLICAS = ("r1", "r2", "r3")
 OK = Collected(Status())
 DEADLINE_S = 10.0
+HEDGE_S = 0.03
+TWO = VoteCount(dict.fromkeys(REPLICAS, 1), 2)
+FIRST_TWO = FirstAsked(frozenset({"r1", "r2"}), frozenset(), HEDGE_S)
 
 
 class Post:
@@ -35,11 +41,23 @@ class Post:
         self.rounds: list[tuple[str, float]] = []
         self.waits: dict[str, float] = {}
         self.repeats: list[int] = []
+        self.first = FirstAsked(frozenset(REPLICAS), frozenset(), HEDGE_S)
+        self.failing: list[str] = []
 
     def send_for(self, task: Task, replica: str, requests: Requests, repeats: int = 0) -> int:
         self.sent.append((replica, len(self.sent) + 1))
         self.repeats.append(repeats)
         return len(self.sent)
+
+    def send_lazily(self, replica: str, *requests: Request) -> None:
+        raise AssertionError(f"{replica} is told {requests} by whoever began the round")
+
+    def first_asked(self, name: str, replicas: Collection[str], is_enough: IsEnough) -> FirstAsked:
+        assert (name, *replicas) == ("queue/q", *REPLICAS)
+        return self.first
+
+    def note_failing(self, replica: str) -> None:
+        self.failing.append(replica)
 
     def resend_s(self, replica: str) -> float:
         return self.waits.get(replica, RESEND_S_FIRST)
@@ -54,10 +72,20 @@ class Post:
 class Round:
     """A gathering of one reply from each replica, moved by hand."""
 
-    def __init__(self, is_enough: Callable[[Gathering], bool], until_s: float = float("inf")) -> None:
+    def __init__(
+        self,
+        is_enough: Callable[[Gathering], bool],
+        until_s: float = float("inf"),
+        *,
+        first: FirstAsked | None = None,
+        deadline_s: float = DEADLINE_S,
+    ) -> None:
         self.post = Post()
-        self.task = Task(1, self.post, Now(0.0, 0), DEADLINE_S)
-        self.gathering = Gathering(self.task, lambda _: Collect("queue/q"), REPLICAS)
+        self.task = Task(1, self.post, Now(0.0, 0), deadline_s)
+        quorum = None
+        if first is not None:
+            self.post.first, quorum = first, TWO.is_met_by
+        self.gathering = Gathering(self.task, lambda _: Collect("queue/q"), REPLICAS, "queue/q", quorum)
         self.result: bool | None = None
         self._steps = self._run(is_enough, until_s)
         self.wake_s = next(self._steps)
@@ -65,6 +93,11 @@ class Round:
     def _run(self, is_enough: Callable[[Gathering], bool], until_s: float) -> Generator[float, Event, None]:
         self.result = yield from self.gathering.wait(lambda: is_enough(self.gathering), until_s)
         yield -1.0
+
+    @property
+    def asked(self) -> list[str]:
+        """Whom requests went to, in order."""
+        return [to for to, _ in self.post.sent]
 
     def answer(self, replica: str, answer: Reply | tuple[Reply, ...] | Unanswered, token: int = 0) -> None:
         """An answer arrives, to the latest request unless a token is given."""
@@ -100,6 +133,64 @@ def test_an_unanswered_request_is_sent_again_after_growing_waits() -> None:
     waits = [round(after - before, 6) for before, after in zip([0.0, *times], times, strict=False)]
     assert waits[:4] == [RESEND_S_FIRST, 2 * RESEND_S_FIRST, 4 * RESEND_S_FIRST, RESEND_S_MAX]
     assert set(waits[3:]) == {RESEND_S_MAX}
+
+
+def test_a_quorum_is_asked_first_and_nobody_else_where_it_answers() -> None:
+    round_ = Round(two, first=FIRST_TWO)
+    assert round_.asked == ["r1", "r2"]
+    assert round_.gathering.unasked == ["r3"]
+    assert round_.wake_s == HEDGE_S
+    round_.answer("r2", OK)
+    round_.answer("r1", OK)
+    assert (round_.result, round_.asked, round_.post.failing) == (True, ["r1", "r2"], [])
+    assert round_.gathering.unasked == ["r3"], "whoever has something to tell it may"
+    assert round_.gathering.reached == {"r1", "r2"}
+
+
+def test_others_are_asked_when_one_of_the_quorum_is_silent_for_longer_than_usual() -> None:
+    round_ = Round(two, first=FIRST_TWO)
+    round_.answer("r1", OK)
+    round_.sleep_until(HEDGE_S)
+    assert (round_.asked, round_.post.failing) == (["r1", "r2", "r3"], ["r2"])
+    assert not round_.gathering.unasked
+    assert round_.wake_s == RESEND_S_FIRST, "then as ever"
+    round_.answer("r3", OK)
+    assert round_.result is True
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Unanswered("no connection", definite=True),
+        Unanswered("no answer in time"),
+        Refused("log-full", "no room"),
+    ],
+    ids=["unreachable", "lost", "refused"],
+)
+def test_others_are_asked_at_once_when_one_of_the_quorum_fails(answer: Reply | Unanswered) -> None:
+    round_ = Round(two, first=FIRST_TWO)
+    round_.answer("r1", answer)
+    assert (round_.asked, round_.post.failing) == (["r1", "r2", "r3"], ["r1"])
+
+
+def test_others_are_asked_at_once_when_the_answers_of_the_quorum_are_not_enough() -> None:
+    round_ = Round(lambda each: len(each.replies) >= 3, first=FIRST_TWO)
+    round_.answer("r1", OK)
+    assert round_.asked == ["r1", "r2"]
+    round_.answer("r2", OK)
+    assert (round_.asked, round_.post.failing) == (["r1", "r2", "r3"], [])
+
+
+def test_who_is_asked_beside_the_quorum_may_fail_and_nobody_else_is_asked_for_that() -> None:
+    round_ = Round(two, first=FirstAsked(frozenset({"r2"}), frozenset({"r1"}), HEDGE_S))
+    round_.answer("r1", Unanswered("no connection", definite=True))
+    assert round_.asked == ["r1", "r2"]
+
+
+def test_half_of_the_time_is_left_to_the_others() -> None:
+    round_ = Round(two, first=FIRST_TWO, deadline_s=0.01)
+    round_.sleep_until(0.005)
+    assert round_.asked == ["r1", "r2", "r3"]
 
 
 def test_a_repeat_says_what_it_repeats() -> None:

@@ -12,6 +12,7 @@ from quorate.client_sdk.protocol.core.values import Done, Failed, Operation, Out
 from quorate.client_sdk.protocol.operations.blind import HEDGE_S
 from quorate.client_sdk.protocol.operations.context import OutcomeSteps
 from quorate.client_sdk.protocol.operations.shared_round import Alone, SideBySide
+from quorate.quorums.systems.tally import VoteCount
 from tests.unit.client_sdk.protocol.stage import DEADLINE_S, REPLICAS, Stage
 
 OK = Collected(Status())
@@ -34,7 +35,8 @@ class NotingPart:
         self.taken: list[str] = []
         self.repeats: list[str] = []
         self.failures: list[tuple[Expired, bool]] = []
-        self._needed = needed
+        self.needed = VoteCount(dict.fromkeys(REPLICAS, 1), needed)
+        self.to_tell: Request | None = None
         self._is_patient = is_patient
 
     @property
@@ -62,7 +64,7 @@ class NotingPart:
 
     def end(self, now_s: float, *, is_hedged: bool, is_at_large: bool) -> Outcome | Alone | None:
         """See Part."""
-        if len(self.taken) >= self._needed:
+        if self.needed.is_met_by(self.taken):
             return Done(self.operation.object, "Read/Ok", frozenset(self.taken))
         return Alone(alone) if is_hedged and not self._is_patient else None
 
