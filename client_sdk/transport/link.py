@@ -253,10 +253,12 @@ class Link:
 
     def _take(self) -> list[_Waiting]:
         """The sends of the next batch: short ones, in order, then long ones, then lazy ones, as far as the limits go; a long one first
-        where the last batch had none."""
+        where the last batch had none. The lazy ones stand at its front, for they tell what is done: a replica that has room for one more must take
+        what others have stored, and refuse what is new as they do, or nobody knows what comes of that."""
         longs = len(self._long.sends)
         room, places = self._document.limits.message_bytes_max - ENVELOPE_BYTES, self._places
         taken: list[_Waiting] = []
+        before = len(self._lazy.sends)
         if self._is_long_due and longs:
             taken.append(self._long.pop())
             room -= taken[0].size
@@ -270,7 +272,8 @@ class Link:
                 places -= len(taken[-1].requests)
         self._is_long_due = 0 < longs == len(self._long.sends)
         self._lazy_due = self._lazy_due and bool(self._lazy.sends)
-        return taken
+        others = len(taken) - (before - len(self._lazy.sends))
+        return taken[others:] + taken[:others]
 
     def _send(self, sent_now: Sequence[_Waiting]) -> None:
         trace = [each.send.trace for each in sent_now for _ in each.requests] if self.is_traced else ()

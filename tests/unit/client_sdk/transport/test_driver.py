@@ -289,7 +289,7 @@ async def test_lazy_messages_ride_along_with_token_zero(rig: Rig) -> None:
     rig.machine.lazies = [lazy("r1"), lazy("r1", 1)]
     await rig.run("r1")
     assert rig.batches_to("r1") == [3]
-    assert rig.machine.answers[0][1] == (1, 0, 0)
+    assert rig.machine.answers[0][1] == (0, 0, 1)
 
 
 async def test_lazy_messages_alone_leave_soon(rig: Rig) -> None:

@@ -130,6 +130,18 @@ async def test_lazy_messages_that_come_after_a_change_leave_as_before(
     assert [batch.requests for batch in rig.transport.sent] == [(Commit("register/lazy2"),)]
 
 
+async def test_what_is_done_is_told_before_what_is_asked_now(rig: Rig) -> None:
+    """A replica that has room for one more takes what others have stored, and refuses what is new, as they do."""
+    rig.link.put(lazy("r1", 1))
+    rig.link.put(send(1))
+    rig.link.put(lazy("r1", 2))
+    rig.link.put(send(2, name_bytes=link.SHORT_BYTES + 1))
+    await settle()
+    assert rig.requests() == [[Commit, Commit, Collect, Collect]]
+    rig.transport.answer(0)
+    assert [tokens for tokens, _ in rig.told] == [(0, 0, 1, 2)]
+
+
 async def test_pages_of_listings_go_by_themselves_and_one_at_a_time(rig: Rig) -> None:
     for token in (1, 2):
         rig.link.put(page(token))
