@@ -258,7 +258,9 @@ class Gathering:
         self._ahead: set[str] = set()
         """and those that found it too far ahead: they may take it later."""
         self._resent: set[str] = set()
-        """Those that were asked again because they said nothing."""
+        """Those that were asked again because they said nothing,"""
+        self._continued: set[str] = set()
+        """and those because there is more of what they said."""
         self._at_large = Counter[str]()
         """By replica, requests that may have reached it, or may still: all but those that it certainly did not act upon."""
         self._elsewhere = Counter[str]()
@@ -306,6 +308,7 @@ class Gathering:
 
     def again(self, replica: str) -> None:
         """Ask the replica anew, with what the request is now."""
+        self._continued.add(replica)
         self.replies.pop(replica, None)
         self._tokens.pop(replica, None)
         self._send(replica, self._task.resend_s(replica))
@@ -335,7 +338,7 @@ class Gathering:
         for replica, (due, delay_s) in list(self._pending.items()):
             if due <= self._task.now.mono_s:
                 if replica in self.unasked:
-                    self._ask_others(self._pending.keys())
+                    self._ask_others(self._pending.keys() - self._continued)
                     return
                 self._resent.add(replica)
                 self._send(replica, max(delay_s, min(2 * delay_s, RESEND_S_MAX)))

@@ -181,6 +181,14 @@ def test_others_are_asked_at_once_when_the_answers_of_the_quorum_are_not_enough(
     assert (round_.asked, round_.post.failing) == (["r1", "r2", "r3"], [])
 
 
+def test_who_has_more_to_say_than_goes_before_others_are_asked_does_not_fail() -> None:
+    round_ = Round(two, first=FIRST_TWO)
+    round_.answer("r1", OK)
+    round_.gathering.again("r1")
+    round_.sleep_until(HEDGE_S)
+    assert (round_.asked, round_.post.failing) == (["r1", "r2", "r1", "r3"], ["r2"])
+
+
 def test_who_is_asked_beside_the_quorum_may_fail_and_nobody_else_is_asked_for_that() -> None:
     round_ = Round(two, first=FirstAsked(frozenset({"r2"}), frozenset({"r1"}), HEDGE_S))
     round_.answer("r1", Unanswered("no connection", definite=True))
