@@ -145,15 +145,16 @@ class SideBySide:
 
     def _requests_to(self, replica: str) -> tuple[Request, ...]:
         """The same places each time, so that any answer fits, a late one, too. What has ended is not sent again: where no replica had it, it failed for
-        certain, or begins anew."""
+        certain, or begins anew. What is stored is told to who is asked after that."""
         is_repeat = replica in self._asked
         self._asked.add(replica)
-        return tuple(
-            [
-                part.request_to(replica, is_repeat=is_repeat) if place in self._open else part.placeholder
-                for place, part in enumerate(self._parts)
-            ]
-        )
+
+        def request(place: int, part: Part) -> Request:
+            if place in self._open:
+                return part.request_to(replica, is_repeat=is_repeat)
+            return (None if is_repeat else part.to_tell) or part.placeholder
+
+        return tuple([request(place, part) for place, part in enumerate(self._parts)])
 
     def _end_some(self, round_: Gathering) -> None:
         now_s = self._task.now.mono_s

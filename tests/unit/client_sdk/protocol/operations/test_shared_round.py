@@ -1,6 +1,6 @@
 """One round of messages for several operations: who of it ends when, and what a failure of the round means for each."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import pytest
 from msgspec.structs import replace
@@ -81,8 +81,9 @@ class NotingPart:
 class Sharing(Stage):
     """A round of parts, each with the numbers of its operations; what becomes of those."""
 
-    def __init__(self, *parts: tuple[NotingPart, list[int]]) -> None:
+    def __init__(self, *parts: tuple[NotingPart, list[int]], asked_first: Sequence[str] = ()) -> None:
         super().__init__()
+        self.asked_first = asked_first
         self.ended: dict[int, Outcome] = {}
         self.alone: dict[int, tuple[Operation, float]] = {}
         self.round = SideBySide(parts, REPLICAS, self.task, self)
@@ -129,6 +130,31 @@ def test_a_part_that_has_ended_is_told_no_more_and_each_reply_goes_to_its_own(
     sharing.answer("r2", OK, OK)
     assert first.taken == ["r1"]
     assert (second.taken, second.refused) == (["r2"], {"r1": FULL})
+
+
+def test_who_was_not_asked_is_told_what_is_stored_with_later_messages(
+    first: NotingPart, second: NotingPart
+) -> None:
+    first.to_tell = Append("register/a", ())
+    sharing = Sharing((first, [1]), (second, [2]), asked_first=("r1", "r2"))
+    sharing.answer("r1", OK, OK)
+    assert not sharing.lazies
+    sharing.answer("r2", OK, OK)
+    assert [(send.replica, send.requests) for send in sharing.lazies] == [("r3", (first.to_tell,))]
+
+
+def test_who_is_asked_after_a_part_has_ended_is_told_what_is_stored(
+    first: NotingPart, second: NotingPart
+) -> None:
+    first.to_tell = Append("register/a", (), "first")
+    sharing = Sharing((first, [1]), (second, [2]), asked_first=("r1", "r2"))
+    sharing.answer("r1", OK, OK)
+    sharing.answer("r2", OK, FULL)
+    asked = [(send.replica, send.requests) for send in sharing.sends[2:]]
+    assert asked == [("r3", (first.to_tell, Collect("register/b")))]
+    sharing.answer("r3", OK, OK)
+    assert sharing.ended.keys() == {1, 2}
+    assert not sharing.lazies
 
 
 def test_all_operations_that_a_part_stands_for_end_with_it(first: NotingPart) -> None:
