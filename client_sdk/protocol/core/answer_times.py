@@ -1,4 +1,4 @@
-"""How long each replica takes to answer, and from that how long to wait before a request is sent again. Pure.
+"""How long each replica takes to answer, and from that how long to wait before others are asked, or a request is sent again. Pure.
 
 As TCP does (RFC 6298, section 2): where answers take longer under load, repeats would only add to the load.
 """

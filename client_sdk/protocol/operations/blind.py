@@ -100,7 +100,7 @@ def _together(attempts: Iterable[Attempt], limits: Limits) -> Iterator[list[Atte
 
 
 class Blind:
-    """A blind operation: append to all, done when a final quorum stores it; see DESIGN section 2, "Blind"."""
+    """A blind operation: append, done when a final quorum stores it; see DESIGN section 2, "Blind"."""
 
     def __init__(
         self,
