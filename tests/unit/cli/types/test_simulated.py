@@ -67,16 +67,18 @@ The same in two processes: 10 steps, from 3 states.
 Simulated: in the cluster of seed 1, Board's calls are not linearizable.
 Of its 53 calls these show it:
 
-  f1a  score(1) → Ok   ├───────────┤
+  f1a  score(1) → Ok   ├───────┤
   f3a  score(1) → Ok     ├─┤
-  f2a  score(2) → Ok         ├─┤
-  f2a  score(2) → Ok             ├───┤
-  f2a  score(2) → Ok                   ├─┤
-  f2a  score(2) → Ok                       ├─┤
-  f2a  score(1) → Ok                           ├─┤
-  f2a  best() → Ok(1)                              ├─┤
+  f2a  score(2) → Ok         ├─────┤
+  f1a  score(1) → Ok             ├─────┤
+  f2a  score(2) → Ok                 ├───┤
+  f1a  score(1) → Ok                       ├───────────┤
+  f2a  score(2) → Ok                         ├─┤
+  f2a  score(2) → Ok                             ├─┤
+  f2a  score(1) → Ok                                 ├───┤
+  f2a  best() → Ok(1)                                      ├─┤
 
-  The longest order that fits: … then score(2) → Ok; score(2) → Ok; score(1) → Ok.
+  The longest order that fits: … then score(2) → Ok; score(1) → Ok; score(1) → Ok.
   Board is then {"top":2}, and none of these can come next:
     best() → Ok(1)
 
