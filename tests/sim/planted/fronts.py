@@ -152,12 +152,12 @@ def _changed_init(owner: Any, name: str, instead: Callable[[Quorum], Quorum]) ->
 
 def acknowledge_at_first_word() -> Planting:
     """A blind operation is done when the first replica says that it stores the entry."""
-    return _with_quorums(AnyOne, (Blind, "_final"), (StoredPart, "_final"))
+    return _with_quorums(AnyOne, (Blind, "_final"), (StoredPart, "needed"))
 
 
 def count_one_replica_twice() -> Planting:
     """A replica that answers an append twice (as when it was sent again) counts twice."""
-    return _with_quorums(OneTwice, (Blind, "_final"), (StoredPart, "_final"))
+    return _with_quorums(OneTwice, (Blind, "_final"), (StoredPart, "needed"))
 
 
 def take_what_neighbours_got() -> Planting:
@@ -198,7 +198,7 @@ def read_at_one() -> Planting:
 
     @contextmanager
     def both() -> Iterator[None]:
-        with patched(observe, collect=collect), _with_quorums(AnyOne, (ReadPart, "_needed")):
+        with patched(observe, collect=collect), _with_quorums(AnyOne, (ReadPart, "needed")):
             yield
 
     return both()
