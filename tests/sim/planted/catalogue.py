@@ -30,6 +30,7 @@ from tests.sim.planted import (
     replicas,
     schedules,
     sizes,
+    unasked,
     weak,
 )
 from tests.sim.planted.plant import Hint, Plant, Planting
@@ -294,6 +295,7 @@ PLANTS: Final = (
     ),
     by_hand("size-at-first-look", sizes.size_at_first_look, schedules.item_at_one_replica),
     *empties.PLANTED,
+    *unasked.PLANTED,
     by_hand("peek-only-reads", fronts.peek_only_reads, schedules.peek_while_an_older_entry_travels),
     by_hand("no-commit-wait", clocks.no_commit_wait, schedules.write_from_the_future),
     by_hand(

@@ -200,10 +200,14 @@ def add(text: str) -> Invoke:
     return Invoke("own/x", TRAIL, TRAIL.call("add", text))
 
 
+def look() -> Invoke:
+    return Invoke("own/x", TRAIL, TRAIL.call("look"))
+
+
 def calls_while_no_decision_is_made() -> None:
     """f1 stores calls, and none of its messages that would have them run arrives. Then all is well, and f2 looks."""
     hand = Played(types={"own": CODE}, limits=FEW)
-    hand.ask("f1", Invoke("own/x", TRAIL, TRAIL.call("look")))
+    hand.ask("f1", look())
     for number in range(60):
         hand.start("f1", add("x" * 100), name := f"add {number}")
         while name not in hand.outcomes:
@@ -213,7 +217,7 @@ def calls_while_no_decision_is_made() -> None:
             else:
                 hand.sleep()
     hand.drop("f1")
-    hand.start("f2", Invoke("own/x", TRAIL, TRAIL.call("look")), "look")
+    hand.start("f2", look(), "look")
     hand.settle()
     if not isinstance(outcome := hand.outcomes["look"], Done):
         raise Violation(f"on a healthy cluster {outcome}")
@@ -223,7 +227,7 @@ def _with_calls_at(*full: str) -> Played:
     """f1 has stored calls at these replicas, which have no room for more; the third knows of none."""
     hand = Played(types={"own": CODE}, limits=FEW, clock=ClockSettings(front_end_error_s=0.0))
     for front in ("f1", "f2"):
-        hand.ask(front, Invoke("own/x", TRAIL, TRAIL.call("look")))
+        hand.ask(front, look())
     for number in range(4):
         hand.start("f1", add(f"{number}" + "x" * 100), f"add {number}")
         hand.carry("f1", *full)
@@ -239,7 +243,7 @@ def call_for_which_some_have_no_room() -> None:
     while len(hand.packets) < 2:
         hand.sleep()
     hand.settle()
-    hand.ask("f3", Invoke("own/x", TRAIL, TRAIL.call("look")))
+    hand.ask("f3", look())
     for name, calls in hand.history.calls.items():
         check_own(name, Law(lambda: TRAIL), calls, is_exact=True)
 
@@ -262,7 +266,7 @@ def call_given_up_beside_a_write() -> None:
     hand.wake("f2")
     hand.carry("f2", "r3")
     hand.drop("f2")
-    hand.start("f3", Invoke("own/x", TRAIL, TRAIL.call("look")), "look")
+    hand.start("f3", look(), "look")
     hand.finish("look", "f3", "r2", "r3")
     hand.settle()
     for name, calls in hand.history.calls.items():

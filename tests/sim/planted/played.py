@@ -49,9 +49,16 @@ class Played(Hand):
         limits: Limits = DEFAULTS,
         types: dict[str, str] | UnsetType = UNSET,
         capacity: Capacity = UNBOUNDED,
+        hedge_s: tuple[float, float] = (0.0, 0.0),
     ) -> None:
         super().__init__(
-            choice, clock=clock, ordering=ordering, limits=limits, types=types, capacity=capacity
+            choice,
+            clock=clock,
+            ordering=ordering,
+            limits=limits,
+            types=types,
+            capacity=capacity,
+            hedge_s=hedge_s,
         )
         self.history = History()
         self.slept_us = 0
