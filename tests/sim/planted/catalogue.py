@@ -322,9 +322,9 @@ PLANTS: Final = (
         "stamped-anew-though-stored",
         fronts.begin_anew_though_stored,
         ("taken twice",),
-        10,
+        15,
         LEAPING_QUEUE,
-        first=105,
+        first=20,
     ),
     Plant("clock-bound-ignored", clocks.clock_without_bound, ("linearizable",), 30, SKEWED),
     Plant(
@@ -468,7 +468,7 @@ PLANTS: Final = (
     ),
     in_outboxes("relayed-times-anew", outboxes.count_times_anew, ("lost",), first=13),
     in_outboxes("accepted-unrelayed", outboxes.accept_what_failed, ("lost",), first=17),
-    in_outboxes("outbox-leases-forgotten", outboxes.forget_leases, ("lost",), first=19),
+    in_outboxes("outbox-leases-forgotten", outboxes.forget_leases, ("lost", "answers"), first=12),
     in_outboxes("old-keys-repeated", outboxes.repeat_old_keys, ("answers",), first=64),
     in_outboxes("one-key-insisted-on", outboxes.insist_on_one_key, ("answers",), first=64),
     in_outboxes("outboxes-not-asked", outboxes.ask_no_outbox, ("linearizable", "empty"), first=7),
@@ -479,7 +479,7 @@ PLANTS: Final = (
         "outboxes-asked-afterwards",
         outboxes.look_at_outboxes_only_afterwards,
         ("linearizable", "empty"),
-        first=75,
+        first=150,
     ),
     in_outboxes(
         "relayed-items-overlooked",
@@ -500,7 +500,7 @@ PLANTS: Final = (
         "any-survivor-stands-in", changing.meet_any_survivor, Hint(), worlds="dying", seeds=10, first=814
     ),
     in_changes(
-        "old-is-over-at-once", changing.wait_for_no_survivor, Hint(), worlds="dying", seeds=10, first=140
+        "old-is-over-at-once", changing.wait_for_no_survivor, Hint(), worlds="dying", seeds=10, first=100
     ),
     in_changes(
         "elsewhere-from-the-one-to-come",
@@ -511,9 +511,17 @@ PLANTS: Final = (
         first=57,
     ),
     in_changes(
-        "others-leave-with-a-place", changing.leave_while_moving, FEW, worlds="moving", seeds=10, first=10
+        "others-leave-with-a-place", changing.leave_while_moving, FEW, worlds="moving", seeds=15, first=25
     ),
-    in_changes("terms-outlast-configurations", changing.keep_terms, FEW, "answers", "decided", first=75),
+    in_changes(
+        "terms-outlast-configurations",
+        changing.keep_terms,
+        FEW,
+        "answers",
+        "decided",
+        "without faults",
+        first=5,
+    ),
     in_changes("rounds-outlast-configurations", changing.keep_replies, FEW, "answers", "decided"),
     in_changes("any-configuration", changing.take_messages_of_any, FEW, "complete", "decided", "answers"),
     in_changes(
@@ -535,7 +543,6 @@ PLANTS: Final = (
         "accepted once",
         "right course",
         seeds=15,
-        first=185,
     ),
     Plant(
         "switched-at-once",
@@ -560,7 +567,13 @@ PLANTS: Final = (
     in_leased("deliveries-not-counted", leases.count_no_deliveries, 5, "right course", "accepted once"),
     in_leased("latest-handed-out-first", leases.hand_out_the_latest_first, 10, "lease order"),
     in_leased(
-        "handed-out-unnoted", leases.pass_incomplete_unnoted, 100, "accepted once", "right course", *HISTORY
+        "handed-out-unnoted",
+        leases.pass_incomplete_unnoted,
+        100,
+        "accepted once",
+        "right course",
+        "leases bounded",
+        *HISTORY,
     ),
     in_leased("payload-not-fetched", leases.keep_no_payload, 90, "well formed", first=63),
     in_leased("room-for-all-leases", leases.have_room_for_all, 90, "leases bounded"),

@@ -52,6 +52,7 @@ CHECKS: Final = {
     "given": ": nobody gave ",
     "all see the same": "once all is quiet ",
     "done is known": "though a final quorum holds it",
+    "without faults": "without any fault there were outcomes",
 }
 """Each check by its short name, and words of its Violation that no other has."""
 
