@@ -1,21 +1,22 @@
 """Mistakes with replicas that a round did not ask: what they are told afterwards, and what they count for."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Final
+from typing import Any, Final
 
 from quorate.adts.log import Value
 from quorate.api_specs.cluster import ClockSettings
 from quorate.api_specs.messages import Append, Appended, Collected
 from quorate.client_sdk.protocol.core.rounds import Answered, Gathering
 from quorate.client_sdk.protocol.core.values import Write
+from quorate.client_sdk.protocol.operations import observe
 from quorate.client_sdk.protocol.operations.cell_parts import StoredPart
 from quorate.simulation.judging.own import Law, check_own
 from tests.sim.own import CODE
 from tests.sim.planted.own import FEW, TRAIL, add, look
 from tests.sim.planted.plant import Hint, Plant, Planting, patched
 from tests.sim.planted.played import Played
-from tests.sim.planted.worlds import BUSY, HISTORY, QUEUE, REGISTER, chosen, only
+from tests.sim.planted.worlds import BUSY, GOOD_CLOCKS, HISTORY, QUEUE, REGISTER, chosen, only
 
 HEDGE_S: Final = (5.0, 5.0)
 """The third replica is not asked while a schedule lasts, but by who does not know it."""
@@ -31,13 +32,13 @@ def tell_what_failed() -> Planting:
 
 
 @contextmanager
-def _answered_by_all(kind: type) -> Iterator[None]:
+def _answered_by_all(counts: Callable[[Any], bool]) -> Iterator[None]:
     right = Gathering.note
 
     def note(self: Gathering, event: Answered) -> bool:
         is_ours = right(self, event)
         reply = self.replies.get(event.replica)
-        if isinstance(reply[0] if isinstance(reply, tuple) else reply, kind):
+        if all(map(counts, reply if isinstance(reply, tuple) else (reply,))):
             for each in self.unasked:
                 self.replies[each] = reply
                 del self._pending[each]
@@ -50,12 +51,12 @@ def _answered_by_all(kind: type) -> Iterator[None]:
 
 def unasked_count_as_storing() -> Planting:
     """Replicas that are not asked yet count as if they had stored what the first one that was asked has stored."""
-    return _answered_by_all(Appended)
+    return _answered_by_all(lambda reply: isinstance(reply, Appended))
 
 
 def unasked_count_as_looked_at() -> Planting:
     """Replicas that are not asked yet count as if they had shown what the first one that was asked has shown."""
-    return _answered_by_all(Collected)
+    return _answered_by_all(lambda reply: isinstance(reply, Collected) and observe.is_whole(reply))
 
 
 def call_that_begins_anew_beside_a_write() -> None:
@@ -100,13 +101,23 @@ PLANTED: Final = (
         unasked_count_as_storing,
         ("complete", *HISTORY),
         10,
-        Hint(QUEUE, chosen("queue", (0, 2), (2, 2)), fields={**BUSY, **only(Enq=3, Deq=3)}),
+        Hint(
+            QUEUE,
+            chosen("queue", (0, 2), (2, 2)),
+            faults=GOOD_CLOCKS,
+            fields={**BUSY, **only(Enq=3, Deq=3)},
+        ),
     ),
     Plant(
         "unasked-count-as-looked-at",
         unasked_count_as_looked_at,
         ("linearizable",),
-        60,
-        Hint(REGISTER, fields={**BUSY, **only(Read=4, Write=3)}),
+        30,
+        Hint(
+            REGISTER,
+            chosen("register", (2, 2), (2, 2)),
+            faults=GOOD_CLOCKS,
+            fields={**BUSY, **only(Read=4, Write=3)},
+        ),
     ),
 )
