@@ -474,6 +474,25 @@ def test_it_tells_for_which_operations_a_request_was_sent() -> None:
     assert served == {tuple(numbers[:2]), (numbers[2],)}
 
 
+def test_once_it_is_known_how_quick_all_are_a_quorum_is_asked_and_the_other_told_later() -> None:
+    driven = Driven(own="r1")
+    driven.start(Write(CELL, X))
+    for send in driven.sends[:3]:
+        driven.deliver(send, STORED)
+    asked, told = len(driven.sends), len(driven.lazies)
+    driven.start(Write(CELL, Value('"z"')))
+    first = driven.sends[asked:]
+    assert len(first) == 2
+    assert first[0].replica == "r1"
+    for send in first:
+        driven.deliver(send, STORED)
+    (other,) = set(REPLICAS) - {send.replica for send in first}
+    later = [send for send in driven.lazies[told:] if isinstance(send.request, Append)]
+    assert [(send.replica, send.request.entries) for send in later if isinstance(send.request, Append)] == [
+        (other, first[0].request.entries if isinstance(first[0].request, Append) else ())
+    ]
+
+
 def test_payloads_are_asked_of_a_replica_that_answers() -> None:
     driven = Driven(own="r2")
     assert driven.front.payload_source(QUEUE) == "r2"

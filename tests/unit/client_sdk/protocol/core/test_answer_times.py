@@ -2,7 +2,7 @@
 
 import pytest
 
-from quorate.client_sdk.protocol.core.answer_times import ANSWER_S_MAX, RESEND_S_FIRST, AnswerTimes
+from quorate.client_sdk.protocol.core.answer_times import ANSWER_S_MAX, HEDGE_S, RESEND_S_FIRST, AnswerTimes
 
 
 def test_quick_answers_do_not_hasten_a_repeat() -> None:
@@ -35,3 +35,15 @@ def test_no_answer_makes_a_repeat_wait_for_ever() -> None:
     times = AnswerTimes()
     times.note("r1", 3600.0)
     assert times.resend_s("r1") == ANSWER_S_MAX
+
+
+def test_others_are_asked_when_nearly_all_answers_would_have_come_within_bounds() -> None:
+    times = AnswerTimes()
+    assert times.hedge_s(["r1"]) == HEDGE_S[0]
+    for turn in range(200):
+        times.note("r1", 0.001)
+        times.note("r2", 0.05 if turn % 2 else 0.06)
+        times.note("r3", 1.0)
+    assert times.hedge_s(["r1"]) == HEDGE_S[0]
+    assert 0.06 < times.hedge_s(["r1", "r2"]) < 0.1
+    assert times.hedge_s(["r1", "r3"]) == HEDGE_S[1]

@@ -1,5 +1,7 @@
 """Blind operations: when an entry is stored for good, and what is done about one that fences refused."""
 
+from collections.abc import Sequence
+
 import pytest
 from msgspec.structs import replace
 
@@ -19,7 +21,7 @@ from quorate.api_specs.messages import (
     Status,
 )
 from quorate.client_sdk.protocol.core.answer_times import RESEND_S_FIRST
-from quorate.client_sdk.protocol.core.values import Done, Failed, Unanswered, Write
+from quorate.client_sdk.protocol.core.values import Done, Failed, Send, Unanswered, Write
 from quorate.client_sdk.protocol.decisions.idempotency import KEY_REUSED, KEY_TOO_OLD, NO_ROOM_YET
 from quorate.client_sdk.protocol.decisions.transitions import Fate, RecoverCommand
 from quorate.client_sdk.protocol.operations.blind import HEDGE_S, Blind, done_as, is_stuck
@@ -36,9 +38,15 @@ class Storing(Stage):
     """One blind operation."""
 
     def __init__(
-        self, *values: Value, key: str = "", rule: ChoiceRule | None = None, clock: ClockSettings = EXACT
+        self,
+        *values: Value,
+        key: str = "",
+        rule: ChoiceRule | None = None,
+        clock: ClockSettings = EXACT,
+        asked_first: Sequence[str] = (),
     ) -> None:
         super().__init__(*([] if rule is None else [rule]), clock=clock)
+        self.asked_first = asked_first
         self.blind = Blind(NAME, self.task, self, key)
         self.play(self.blind.run(values or (X,), "Enq/Ok"))
 
@@ -90,6 +98,25 @@ def test_several_values_are_one_append_in_order_and_each_needs_its_quorum() -> N
     storing.answer("r3", Appended(Status(), (True, True)))
     storing.sleep(0.001)
     assert storing.result == Done(None, "Enq/Ok", frozenset(REPLICAS))
+
+
+def test_who_was_not_asked_is_told_what_a_quorum_stores() -> None:
+    storing = Storing(X, Y, asked_first=("r1", "r2"))
+    entries = storing.append_at("r1").entries
+    storing.answer_all(Appended(Status(), (True, True)), "r1", "r2")
+    assert storing.complete == [(NAME, tuple(each.t for each in entries))]
+    assert storing.lazies == [Send("r3", (Append(NAME, entries),), 0, lazy=True)]
+
+
+def test_who_was_not_asked_is_asked_at_once_where_a_fence_refuses() -> None:
+    storing = Storing(asked_first=("r1", "r2"))
+    storing.answer("r1", FENCED)
+    assert [send.replica for send in storing.sends] == ["r1", "r2"]
+    storing.answer("r2", STORED)
+    assert [send.replica for send in storing.sends] == ["r1", "r2", "r3"]
+    storing.answer("r3", STORED)
+    assert storing.complete
+    assert not storing.lazies
 
 
 def test_entries_at_the_same_replicas_share_one_set_of_them() -> None:

@@ -38,6 +38,19 @@ def test_the_time_of_a_write_is_not_waited_for_beyond_the_deadline(error_s: floa
         assert (stage.result.reason, stage.result.answered) == ("unknown", frozenset({"r1", "r2"}))
 
 
+def test_what_a_quorum_stores_others_are_told_and_nothing_before() -> None:
+    stage = Stage()
+    part = part_of(Write("register/x", Value("1")), stage)
+    assert part is not None
+    part.take("r1", Appended(Status(), (True,)))
+    part.take("r2", Appended(Status(), (False,)))
+    assert part.end(stage.task.now.mono_s, is_hedged=False, is_at_large=True) is None
+    assert part.to_tell is None
+    part.take("r3", Appended(Status(), (True,)))
+    assert part.end(stage.task.now.mono_s, is_hedged=False, is_at_large=True) is not None
+    assert part.to_tell == part.request_to("r2", is_repeat=True)
+
+
 @pytest.mark.parametrize("is_at_large", [True, False])
 def test_a_stamp_that_replicas_found_far_behind_is_given_anew_only_where_nobody_may_have_it(
     *, is_at_large: bool

@@ -8,12 +8,12 @@ from msgspec.structs import replace
 from quorate.api_specs.messages import Append, Collect, Collected, Refused, Reply, Request, Status
 from quorate.client_sdk.protocol.core.answer_times import RESEND_S_FIRST
 from quorate.client_sdk.protocol.core.rounds import Expired, Task
-from quorate.client_sdk.protocol.core.values import Done, Failed, Operation, Outcome, Read, Unanswered
+from quorate.client_sdk.protocol.core.values import Done, Failed, Operation, Outcome, Read, Send, Unanswered
 from quorate.client_sdk.protocol.operations.blind import HEDGE_S
 from quorate.client_sdk.protocol.operations.context import OutcomeSteps
 from quorate.client_sdk.protocol.operations.shared_round import Alone, SideBySide
 from quorate.quorums.systems.tally import VoteCount
-from tests.unit.client_sdk.protocol.stage import DEADLINE_S, REPLICAS, Stage
+from tests.unit.client_sdk.protocol.stage import DEADLINE_S, REPLICAS, Stage, entry
 
 OK = Collected(Status())
 FULL = Refused("log-full", "no room")
@@ -244,3 +244,28 @@ def test_in_a_new_configuration_each_goes_on_alone_whatever_was_answered(
     assert sharing.alone.keys() == {1, 2, 3}
     assert not sharing.ended
     assert sharing.is_over
+
+
+def test_who_was_not_asked_is_told_what_is_known_to_be_stored_and_nothing_else(
+    first: NotingPart, second: NotingPart
+) -> None:
+    """What was refused, and may be said to be certainly not done, would else be found there later."""
+    first.to_tell = Append("register/a", (entry(1),))
+    sharing = Sharing((first, [1]), (second, [2]), asked_first=("r1", "r2"))
+    assert [send.replica for send in sharing.sends] == ["r1", "r2"]
+    sharing.answer("r1", OK, OK)
+    assert not sharing.lazies, "another part may be stored yet"
+    sharing.answer("r2", OK, OK)
+    assert sharing.is_over
+    assert sharing.lazies == [Send("r3", (first.to_tell,), 0, lazy=True)]
+
+
+def test_who_was_asked_after_all_is_told_nothing(first: NotingPart, second: NotingPart) -> None:
+    first.to_tell = Append("register/a", (entry(1),))
+    sharing = Sharing((first, [1]), (second, [2]), asked_first=("r1", "r2"))
+    sharing.answer("r1", OK, OK)
+    sharing.answer("r2", FULL, FULL)
+    assert [send.replica for send in sharing.sends] == ["r1", "r2", "r3"]
+    sharing.answer("r3", OK, OK)
+    assert sharing.ended.keys() == {1, 2}
+    assert not sharing.lazies
