@@ -90,6 +90,8 @@ class Stage(TimeNow):
         self.lazies: list[Send] = []
         self.asked_first: Sequence[str] = ()
         """Whom rounds ask first, if not all."""
+        self.is_enough: IsEnough = bool
+        """What was enough for the latest round."""
         self.failing: list[str] = []
         """Those in whose place others were asked."""
         self.commands: list[PendingCommand] = []
@@ -231,6 +233,7 @@ class Stage(TimeNow):
 
     def first_asked(self, name: str, replicas: Collection[str], is_enough: IsEnough) -> FirstAsked:
         """See Sender."""
+        self.is_enough = is_enough
         return FirstAsked(frozenset(self.asked_first or replicas), frozenset(), HEDGE_S[0])
 
     def note_failing(self, replica: str) -> None:

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from quorate.adts.collector import collector_off
 from quorate.adts.log import NOTHING, Decision, Entry, Summary, Value
-from quorate.api_specs.cluster import ClockSettings
+from quorate.api_specs.cluster import ChoiceRule, ClockSettings
 from quorate.api_specs.commands import AcquireCommand, CompareAndSetCommand, DequeueCommand, PeekCommand
 from quorate.api_specs.limits import DEFAULTS, Limits
 from quorate.api_specs.messages import Accept, Accepted, Collect, Collected, Refused, Row, Status
@@ -45,8 +45,14 @@ REFUSED = Accepted(Status(promised=at(60_000_000, "o")), refused=True)
 class Deciding(Stage):
     """One proposer, whose runner goes on until nobody asks any more."""
 
-    def __init__(self, name: str = QUEUE, clock: ClockSettings = EXACT, limits: Limits = DEFAULTS) -> None:
-        super().__init__(clock=clock, limits=limits)
+    def __init__(
+        self,
+        name: str = QUEUE,
+        clock: ClockSettings = EXACT,
+        limits: Limits = DEFAULTS,
+        rule: ChoiceRule | None = None,
+    ) -> None:
+        super().__init__(*([] if rule is None else [rule]), clock=clock, limits=limits)
         self.name = name
         self.cache = self.cache_of(name)
         self.proposer = Proposer(self.cache, self)
@@ -117,6 +123,27 @@ def test_a_first_decision_takes_a_term_fences_what_it_takes_and_is_accepted_by_a
     }
 
 
+def test_who_is_to_accept_and_to_show_the_next_view_is_a_quorum_for_both() -> None:
+    """Of a rule whose final quorum is one replica and whose initial quorum all three, the owner would have to look again after each accept."""
+    deciding = Deciding(rule=ChoiceRule("queue/*", {"Enq/Ok": (0, 1), "Deq/Ok": (3, 1)}))
+    deciding.begin(DequeueCommand(1))
+    assert [deciding.is_enough(some) for some in SETS] == [False, False, True], "it looks"
+    deciding.answer_all(front(ONE, TWO, fence=TWO.t), *REPLICAS)
+    assert deciding.accept_at("r1").then is not None
+    assert [deciding.is_enough(some) for some in SETS] == [False, False, True]
+
+
+def test_a_cell_is_looked_at_afresh_so_that_a_final_quorum_is_enough_to_accept() -> None:
+    deciding = Deciding(
+        CELL, rule=ChoiceRule("register/*", {"Write/Ok": (0, 1), "Read/Ok": (3, 1), "Cas/Ok": (3, 1)})
+    )
+    deciding.begin(CompareAndSetCommand(None, Value("1")))
+    deciding.answer_all(shown(fence=deciding.collect_at("r1").fence), *REPLICAS)
+    assert deciding.accept_at("r1").then is None
+    assert [deciding.is_enough(some) for some in SETS] == [True, True, True]
+
+
+SETS = [frozenset(REPLICAS[:count]) for count in (1, 2, 3)]
 CALLED = ("one", "two")
 """Who may call a front end that several call. Where it is nobody's but the SDK's, there is none."""
 
