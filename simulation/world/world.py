@@ -36,7 +36,7 @@ from .plan import plan_faults
 from .showing import shown, shown_outcome
 from .watch import Watch
 
-EVENTS_MAX: Final = 200_000
+EVENTS_MAX: Final = 400_000
 PRUNE_EVERY_US: Final = 500_000
 RELAY_EVERY_US: Final = 20_000
 CHANGED_AGAIN_US: Final = 100_000
