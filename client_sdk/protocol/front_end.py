@@ -195,14 +195,14 @@ class FrontEnd(TimeNow):
             self._forwarded.coordinators.note_clock(
                 replica, is_near=self._time.is_near(answer.now_us, self._now)
             )
-            self.preference.note(replica, is_well=True)
+            self.preference.note(replica, self._now.mono_s, is_well=True)
             begun_s = [sent_for[2] for token in tokens if (sent_for := self._tokens.get(token)) is not None]
             if begun_s:
                 self.preference.times.note(replica, self._now.mono_s - min(begun_s))
         elif not self.is_reconfigured(answer):
             self._time.miss(replica, self._now)
             self._forwarded.coordinators.failed(replica, self._now.mono_s)
-            self.preference.note(replica, is_well=False)
+            self.preference.note(replica, self._now.mono_s, is_well=False)
 
     def is_reconfigured(self, answer: Unanswered) -> bool:
         """Whether it refuses for a configuration that this front end goes on to, or has gone on to since: the replica itself is well."""
@@ -400,10 +400,10 @@ class FrontEnd(TimeNow):
         hedge_s = self.preference.times.hedge_s(quorum)
         return FirstAsked(quorum, beside if hedge_s else self.document.votes.keys(), hedge_s)
 
-    def note_failing(self, replica: str) -> None:
-        """It was asked first and was silent for long, or refused: others were asked in its place."""
+    def note_failing(self, replica: str, *, is_silent: bool) -> None:
+        """It was asked first and was silent, or refused: others were asked in its place."""
         self.count("others asked")
-        self.preference.note_failing(replica, self._now.mono_s)
+        self.preference.note_failing(replica, self._now.mono_s, is_silent=is_silent)
 
     def random(self) -> float:
         """A number in [0, 1) from the seed."""

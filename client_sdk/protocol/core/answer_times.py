@@ -40,9 +40,10 @@ class AnswerTimes:
         """Whether it has answered."""
         return replica in self._known
 
-    def mean_s(self, replica: str) -> float:
-        """How long it takes to answer; 0 where that is not known."""
-        return self._known.get(replica, (0.0, 0.0))[0]
+    def least_s(self, replica: str) -> float:
+        """How long it takes at best: a few answers that took much longer change nothing. 0 where that is not known."""
+        mean_s, deviation_s = self._known.get(replica, (0.0, 0.0))
+        return max(0.0, mean_s - deviation_s)
 
     def hedge_s(self, replicas: Iterable[str]) -> float:
         """How long to wait for all of these before others are asked."""

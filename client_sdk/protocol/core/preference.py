@@ -15,6 +15,8 @@ IsEnough = Callable[[frozenset[str]], bool]
 """Whether replicas are a quorum, or more."""
 AGAIN_S: Final = 1.0
 """Who is not preferred is asked, too, after so long: so it is known how quick it is. And for so long nobody is preferred who was, and failed."""
+SILENT_S: Final = 0.1
+"""Who is silent for longer fails. A shorter while is any machine's hiccup, and readers would ask others than writers after each."""
 SLOWER: Final = 4
 """Who takes so many times as long as the quickest comes after it, for each object."""
 LEAST_S: Final = 0.001
@@ -22,7 +24,7 @@ LEAST_S: Final = 0.001
 
 
 class Preference:
-    """The order of one front end: the own replica, if there is one, then by object; those last that are slow, or have not answered of late."""
+    """The order of one front end: by object, but those last that are slow, or have not answered of late."""
 
     def __init__(self, own: str | None, replicas: Iterable[str], times: AnswerTimes | None = None) -> None:
         self.times: Final = times or AnswerTimes()
@@ -30,6 +32,7 @@ class Preference:
         self._replicas: tuple[str, ...] = tuple(sorted(replicas))
         self._ill: Final[set[str]] = set()
         self._failed_s: dict[str, float] = {}
+        self._heard_s: dict[str, float] = {}
         self._tried_s: dict[str, float] = {}
 
     def follow(self, replicas: Iterable[str]) -> None:
@@ -40,12 +43,15 @@ class Preference:
         """All replicas, in the order in which they are asked for this object."""
         family = "/".join(name.split("/", 2)[:2])  # Keys of a dictionary are often asked for together.
         begin = crc32(family.encode()) % len(self._replicas)
-        quickest_s = min(map(self.times.mean_s, self._replicas))
+        # The own one answers without a network: beside it all others would be slow.
+        quickest_s = min(
+            [self.times.least_s(each) for each in self._replicas if each != self._own], default=0.0
+        )
 
-        def rank(replica: str) -> tuple[bool, int, bool]:
-            ratio = (self.times.mean_s(replica) + LEAST_S) / (quickest_s + LEAST_S)
+        def rank(replica: str) -> tuple[bool, int]:
+            ratio = (self.times.least_s(replica) + LEAST_S) / (quickest_s + LEAST_S)
             is_failing = replica in self._ill or now_s - self._failed_s.get(replica, -inf) < AGAIN_S
-            return is_failing, int(log2(ratio) / log2(SLOWER)), replica != self._own
+            return is_failing, max(0, int(log2(ratio) / log2(SLOWER)))
 
         return sorted(self._replicas[begin:] + self._replicas[:begin], key=rank)
 
@@ -77,13 +83,15 @@ class Preference:
         """These, the own one first and those last that have not answered of late, in their order otherwise."""
         return sorted(replicas, key=lambda replica: (replica in self._ill, replica != self._own))
 
-    def note_failing(self, replica: str, now_s: float) -> None:
-        """It was asked first, and others had to be asked in its place."""
-        self._failed_s[replica] = now_s
+    def note_failing(self, replica: str, now_s: float, *, is_silent: bool) -> None:
+        """It was asked first, and others were asked in its place: it refused; or it was silent, which is normal for a moment."""
+        if not is_silent or now_s - self._heard_s.get(replica, -inf) > SILENT_S:
+            self._failed_s[replica] = now_s
 
-    def note(self, replica: str, *, is_well: bool) -> None:
+    def note(self, replica: str, now_s: float, *, is_well: bool) -> None:
         """The replica has answered, or has not."""
         if is_well:
             self._ill.discard(replica)
+            self._heard_s[replica] = now_s
         else:
             self._ill.add(replica)

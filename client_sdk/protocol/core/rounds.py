@@ -106,8 +106,8 @@ class Sender(Protocol):
     def first_asked(self, name: str, replicas: Collection[str], is_enough: IsEnough) -> FirstAsked:
         """Which of the replicas to ask first for what is enough, of this object."""
 
-    def note_failing(self, replica: str) -> None:
-        """It was asked first and was silent for long, or refused: others were asked in its place."""
+    def note_failing(self, replica: str, *, is_silent: bool) -> None:
+        """It was asked first and was silent, or refused: others were asked in its place."""
 
     def resend_s(self, replica: str) -> float:
         """How long to wait for the replica's answer before a request is sent again."""
@@ -204,9 +204,9 @@ class Task:
         """Which of the replicas to ask first for what is enough, of this object."""
         return self._sender.first_asked(name, replicas, is_enough)
 
-    def note_failing(self, replica: str) -> None:
-        """It was asked first and was silent for long, or refused: others were asked in its place."""
-        self._sender.note_failing(replica)
+    def note_failing(self, replica: str, *, is_silent: bool) -> None:
+        """It was asked first and was silent, or refused: others were asked in its place."""
+        self._sender.note_failing(replica, is_silent=is_silent)
 
     def resend_s(self, replica: str) -> float:
         """How long to wait for the replica's answer before a request is sent again."""
@@ -333,6 +333,11 @@ class Gathering:
         """Whether a replica refused for a bound, and none of the others is about to answer: each did, or has been silent for long."""
         return self.limit is not None and self._pending.keys() <= self._resent
 
+    @property
+    def is_heard_out(self) -> bool:
+        """Whether nobody else is about to answer: each has, or cannot be reached."""
+        return not self.unasked and self._pending.keys() <= self.troubles.keys()
+
     def resend_due(self) -> None:
         """Send again what has had no answer for its time; the wait doubles."""
         for replica, (due, delay_s) in list(self._pending.items()):
@@ -435,7 +440,7 @@ class Gathering:
         """Ask those, too, that were not asked first, in place of these, if of any."""
         for replica in self._relied_on:
             if replica in failing:
-                self._task.note_failing(replica)
+                self._task.note_failing(replica, is_silent=replica not in self.troubles)
         others, self.unasked = self.unasked, ()
         for replica in others:
             self._send(replica, self._pending[replica][1])
@@ -445,7 +450,7 @@ class Gathering:
         """Whether one that was asked first refuses, or cannot be reached; or all have answered, and it is not enough."""
         is_silent = False
         for replica in self._relied_on:
-            if replica in self.troubles:
+            if replica in self.troubles or _is_fenced(self.replies.get(replica)):
                 return True
             is_silent = is_silent or replica in self._pending
         return not is_silent
@@ -481,3 +486,9 @@ class Gathering:
             silent.setdefault(trouble, []).append(replica)
         others = "; ".join(f"{', '.join(replicas)} ({trouble})" for trouble, replicas in silent.items())
         return f"gave a useful answer in time: {useful}; did not: {others or 'none'}"
+
+
+def _is_fenced(reply: object) -> bool:
+    """Whether the replica's fence refused an entry."""
+    replies = reply if isinstance(reply, tuple) else (reply,)
+    return any(isinstance(each, Appended) and not all(each.stored) for each in replies)

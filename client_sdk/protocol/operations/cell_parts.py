@@ -124,8 +124,11 @@ class StoredPart:
         assert isinstance(reply, Appended)
         (self._stored if reply.stored[0] else self._fenced).add(replica)
 
-    def end(self, now_s: float, *, is_hedged: bool, is_at_large: bool) -> Outcome | Alone | None:
+    def end(
+        self, now_s: float, *, is_hedged: bool, is_at_large: bool, is_heard_out: bool
+    ) -> Outcome | Alone | None:
         """See Part."""
+        del is_heard_out
         if self.needed.is_met_by(self._stored):
             return self._stored_by_quorum(now_s)
         if (is_hedged or not is_at_large) and self._is_without_room:
@@ -236,9 +239,11 @@ class ReadPart:
         else:
             self._is_cut_off = True
 
-    def end(self, now_s: float, *, is_hedged: bool, is_at_large: bool) -> Outcome | Alone | None:
-        """See Part."""
-        del is_hedged, is_at_large
+    def end(
+        self, now_s: float, *, is_hedged: bool, is_at_large: bool, is_heard_out: bool
+    ) -> Outcome | Alone | None:
+        """See Part. Another replica may show that a value is stored by a quorum: to ask it costs less than to write it back."""
+        del is_at_large
         if self._is_cut_off or self._cache.lives != self._lives:
             return Alone(lambda task: observe.read(self.operation, task, self._machine))
         if not self.needed.is_met_by(self._whole):
@@ -248,6 +253,8 @@ class ReadPart:
             return observe.weakly_read(self._cache, observe.word_of(self.operation), answered)
         self._cache.check_decided(self._choice.final_of_kind(Kind.DECIDE))
         version = observe.settled_version(self._cache, self._choice)
+        if version is None and not (is_hedged or is_heard_out):
+            return None
         if version is None or self._machine.passed_s(version[0]) > now_s:
             return Alone(lambda task: observe.read(self.operation, task, self._machine, answered))
         return Done(version[1], f"{observe.word_of(self.operation)}/Ok", answered)

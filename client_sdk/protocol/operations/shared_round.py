@@ -53,9 +53,11 @@ class Part(Protocol):
     def to_tell(self) -> Request | None:
         """What replicas that were not asked are to know, too: once it has ended, and is known to be stored."""
 
-    def end(self, now_s: float, *, is_hedged: bool, is_at_large: bool) -> Outcome | Alone | None:
+    def end(
+        self, now_s: float, *, is_hedged: bool, is_at_large: bool, is_heard_out: bool
+    ) -> Outcome | Alone | None:
         """What comes of the replies so far; None: to be waited for. `is_hedged`: silent replicas have had their time. `is_at_large`: its request may
-        have reached a replica that has not refused it, or may still."""
+        have reached a replica that has not refused it, or may still. `is_heard_out`: no replica is about to answer that has not."""
 
     def renewed(self) -> Alone:
         """The cluster has another configuration than the round was begun under."""
@@ -158,10 +160,10 @@ class SideBySide:
 
     def _end_some(self, round_: Gathering) -> None:
         now_s = self._task.now.mono_s
-        is_hedged = now_s >= self._hedge_s
+        is_hedged, is_heard_out = now_s >= self._hedge_s, round_.is_heard_out
         for place, (part, numbers) in list(self._open.items()):
             is_at_large = round_.at_large > len(part.refusals)
-            end = part.end(now_s, is_hedged=is_hedged, is_at_large=is_at_large)
+            end = part.end(now_s, is_hedged=is_hedged, is_at_large=is_at_large, is_heard_out=is_heard_out)
             if end is None:
                 continue
             del self._open[place]

@@ -92,8 +92,8 @@ class Stage(TimeNow):
         """Whom rounds ask first, if not all."""
         self.is_enough: IsEnough = bool
         """What was enough for the latest round."""
-        self.failing: list[str] = []
-        """Those in whose place others were asked."""
+        self.failing: list[tuple[str, bool]] = []
+        """Those in whose place others were asked, and whether they were silent."""
         self.commands: list[PendingCommand] = []
         """What the proposer was asked for and has not told."""
         self.told: list[tuple[PendingCommand, CommandResult]] = []
@@ -236,9 +236,9 @@ class Stage(TimeNow):
         self.is_enough = is_enough
         return FirstAsked(frozenset(self.asked_first or replicas), frozenset(), HEDGE_S[0])
 
-    def note_failing(self, replica: str) -> None:
+    def note_failing(self, replica: str, *, is_silent: bool) -> None:
         """See Sender."""
-        self.failing.append(replica)
+        self.failing.append((replica, is_silent))
 
     def resend_s(self, replica: str) -> float:
         """See Sender."""

@@ -5,7 +5,7 @@ from typing import Final
 
 import pytest
 
-from quorate.api_specs.messages import Collect, Collected, Refused, Reply, Request, Status
+from quorate.api_specs.messages import Appended, Collect, Collected, Refused, Reply, Request, Status
 from quorate.client_sdk.protocol.core.answer_times import RESEND_S_FIRST, RESEND_S_MAX
 from quorate.client_sdk.protocol.core.preference import IsEnough
 from quorate.client_sdk.protocol.core.rounds import (
@@ -42,7 +42,7 @@ class Post:
         self.waits: dict[str, float] = {}
         self.repeats: list[int] = []
         self.first = FirstAsked(frozenset(REPLICAS), frozenset(), HEDGE_S)
-        self.failing: list[str] = []
+        self.failing: list[tuple[str, bool]] = []
 
     def send_for(self, task: Task, replica: str, requests: Requests, repeats: int = 0) -> int:
         self.sent.append((replica, len(self.sent) + 1))
@@ -56,8 +56,8 @@ class Post:
         assert (name, *replicas) == ("queue/q", *REPLICAS)
         return self.first
 
-    def note_failing(self, replica: str) -> None:
-        self.failing.append(replica)
+    def note_failing(self, replica: str, *, is_silent: bool) -> None:
+        self.failing.append((replica, is_silent))
 
     def resend_s(self, replica: str) -> float:
         return self.waits.get(replica, RESEND_S_FIRST)
@@ -151,7 +151,7 @@ def test_others_are_asked_when_one_of_the_quorum_is_silent_for_longer_than_usual
     round_ = Round(two, first=FIRST_TWO)
     round_.answer("r1", OK)
     round_.sleep_until(HEDGE_S)
-    assert (round_.asked, round_.post.failing) == (["r1", "r2", "r3"], ["r2"])
+    assert (round_.asked, round_.post.failing) == (["r1", "r2", "r3"], [("r2", True)])
     assert not round_.gathering.unasked
     assert round_.wake_s == RESEND_S_FIRST, "then as ever"
     round_.answer("r3", OK)
@@ -170,7 +170,7 @@ def test_others_are_asked_when_one_of_the_quorum_is_silent_for_longer_than_usual
 def test_others_are_asked_at_once_when_one_of_the_quorum_fails(answer: Reply | Unanswered) -> None:
     round_ = Round(two, first=FIRST_TWO)
     round_.answer("r1", answer)
-    assert (round_.asked, round_.post.failing) == (["r1", "r2", "r3"], ["r1"])
+    assert (round_.asked, round_.post.failing) == (["r1", "r2", "r3"], [("r1", False)])
 
 
 def test_others_are_asked_at_once_when_the_answers_of_the_quorum_are_not_enough() -> None:
@@ -186,13 +186,29 @@ def test_who_has_more_to_say_than_goes_before_others_are_asked_does_not_fail() -
     round_.answer("r1", OK)
     round_.gathering.again("r1")
     round_.sleep_until(HEDGE_S)
-    assert (round_.asked, round_.post.failing) == (["r1", "r2", "r1", "r3"], ["r2"])
+    assert (round_.asked, round_.post.failing) == (["r1", "r2", "r1", "r3"], [("r2", True)])
 
 
 def test_who_is_asked_beside_the_quorum_may_fail_and_nobody_else_is_asked_for_that() -> None:
     round_ = Round(two, first=FirstAsked(frozenset({"r2"}), frozenset({"r1"}), HEDGE_S))
     round_.answer("r1", Unanswered("no connection", definite=True))
     assert round_.asked == ["r1", "r2"]
+
+
+def test_others_are_asked_at_once_when_the_fence_of_one_refuses_an_entry() -> None:
+    round_ = Round(two, first=FIRST_TWO)
+    round_.answer("r1", (Appended(Status(), (True,)), Appended(Status(), (True, False))))
+    assert round_.asked == ["r1", "r2", "r3"]
+
+
+def test_all_are_heard_out_once_each_has_answered_or_cannot_be_reached() -> None:
+    round_ = Round(lambda _: False, first=FIRST_TWO)
+    round_.answer("r1", OK)
+    assert not round_.gathering.is_heard_out
+    round_.answer("r2", OK)
+    assert not round_.gathering.is_heard_out, "the third one is asked now"
+    round_.answer("r3", Unanswered("no connection", definite=True))
+    assert round_.gathering.is_heard_out
 
 
 def test_half_of_the_time_is_left_to_the_others() -> None:

@@ -111,10 +111,8 @@ def test_who_was_not_asked_is_told_what_a_quorum_stores() -> None:
 def test_who_was_not_asked_is_asked_at_once_where_a_fence_refuses() -> None:
     storing = Storing(asked_first=("r1", "r2"))
     storing.answer("r1", FENCED)
-    assert [send.replica for send in storing.sends] == ["r1", "r2"]
-    storing.answer("r2", STORED)
     assert [send.replica for send in storing.sends] == ["r1", "r2", "r3"]
-    storing.answer("r3", STORED)
+    storing.answer_all(STORED, "r2", "r3")
     assert storing.complete
     assert not storing.lazies
 

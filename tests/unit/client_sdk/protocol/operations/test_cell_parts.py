@@ -29,7 +29,7 @@ def test_the_time_of_a_write_is_not_waited_for_beyond_the_deadline(error_s: floa
     assert part is not None
     for replica in ("r1", "r2"):
         part.take(replica, Appended(Status(), (True,)))
-    alone = part.end(stage.task.now.mono_s, is_hedged=False, is_at_large=True)
+    alone = part.end(stage.task.now.mono_s, is_hedged=False, is_at_large=True, is_heard_out=False)
     assert isinstance(alone, Alone)
     stage.play(alone.steps(stage.task))
     stage.sleep(DEADLINE_S)
@@ -44,10 +44,10 @@ def test_what_a_quorum_stores_others_are_told_and_nothing_before() -> None:
     assert part is not None
     part.take("r1", Appended(Status(), (True,)))
     part.take("r2", Appended(Status(), (False,)))
-    assert part.end(stage.task.now.mono_s, is_hedged=False, is_at_large=True) is None
+    assert part.end(stage.task.now.mono_s, is_hedged=False, is_at_large=True, is_heard_out=False) is None
     assert part.to_tell is None
     part.take("r3", Appended(Status(), (True,)))
-    assert part.end(stage.task.now.mono_s, is_hedged=False, is_at_large=True) is not None
+    assert part.end(stage.task.now.mono_s, is_hedged=False, is_at_large=True, is_heard_out=False) is not None
     assert part.to_tell == part.request_to("r2", is_repeat=True)
 
 
@@ -86,7 +86,7 @@ def test_a_call_without_room_begins_anew_only_where_nobody_may_store_it(*, is_at
     assert part is not None
     for replica in ("r1", "r2"):
         part.take(replica, Refused("log-full", "no room"))
-    end = part.end(stage.task.now.mono_s, is_hedged=True, is_at_large=is_at_large)
+    end = part.end(stage.task.now.mono_s, is_hedged=True, is_at_large=is_at_large, is_heard_out=False)
     assert isinstance(end, Alone)
     stage.play(end.steps(stage.task))
     if is_at_large:
@@ -132,7 +132,7 @@ def test_with_eventual_consistency_a_read_ends_with_the_first_replica_that_answe
     reply = shown(Row(entry(-1)))
     stage.cache_of("register/x").absorb("r2", "i", part.request_to("r2", is_repeat=False), reply)
     part.take("r2", reply)
-    ended = part.end(stage.task.now.mono_s, is_hedged=False, is_at_large=True)
+    ended = part.end(stage.task.now.mono_s, is_hedged=False, is_at_large=True, is_heard_out=False)
     assert ended == Done("-1", "Read/Ok", frozenset({"r2"}), is_weak=True)
 
 
@@ -146,4 +146,27 @@ def test_with_eventual_consistency_what_is_not_all_that_a_replica_has_is_asked_f
     assert part is not None
     part.take("r2", replace(shown(Row(entry(-1))), more=is_cut_off))
     stage.cache_of("register/x").lives += not is_cut_off
-    assert isinstance(part.end(stage.task.now.mono_s, is_hedged=False, is_at_large=True), Alone)
+    assert isinstance(
+        part.end(stage.task.now.mono_s, is_hedged=False, is_at_large=True, is_heard_out=False), Alone
+    )
+
+
+@pytest.mark.parametrize("is_heard_out", [False, True])
+def test_a_value_that_one_replica_shows_alone_is_looked_for_at_others_before_it_is_written_back(
+    *, is_heard_out: bool
+) -> None:
+    stage = Stage()
+    part = part_of(Read("register/x"), stage)
+    assert part is not None
+    alone = entry(-1)
+    for replica, reply in {"r1": shown(Row(alone)), "r2": shown()}.items():
+        stage.cache_of("register/x").absorb(replica, "i", part.request_to(replica, is_repeat=False), reply)
+        part.take(replica, reply)
+    now_s = stage.task.now.mono_s
+    end = part.end(now_s, is_hedged=False, is_at_large=True, is_heard_out=is_heard_out)
+    assert isinstance(end, Alone) == is_heard_out
+    stage.cache_of("register/x").absorb("r3", "i", part.request_to("r3", is_repeat=False), shown(Row(alone)))
+    part.take("r3", shown(Row(alone)))
+    end = part.end(now_s, is_hedged=False, is_at_large=True, is_heard_out=True)
+    assert isinstance(end, Done)
+    assert end.result == alone.value

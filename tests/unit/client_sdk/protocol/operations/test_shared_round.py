@@ -62,7 +62,9 @@ class NotingPart:
         else:
             self.taken.append(replica)
 
-    def end(self, now_s: float, *, is_hedged: bool, is_at_large: bool) -> Outcome | Alone | None:
+    def end(
+        self, now_s: float, *, is_hedged: bool, is_at_large: bool, is_heard_out: bool
+    ) -> Outcome | Alone | None:
         """See Part."""
         if self.needed.is_met_by(self.taken):
             return Done(self.operation.object, "Read/Ok", frozenset(self.taken))
