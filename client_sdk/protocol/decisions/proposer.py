@@ -210,6 +210,9 @@ class Proposer:
                 yield from self._write_back(task)
             self._finish_proposed(task.now.mono_s)
             return
+        # What an older view is changed by must be accepted, which proves that the term stands: though another front end may have changed it
+        # in the same way meanwhile, as who fetches values may find.
+        is_changed = plan is not None and plan.summary != self._cache.summary
         if plan is not None:
             try:
                 plan = yield from self._with_payloads(task, batch, plan)
@@ -221,7 +224,7 @@ class Proposer:
         if plan is None or not self._are_asked(batch):
             return
         granted = [(batch[place], result) for place, result in plan.results.items()]
-        if plan.summary != self._cache.summary:
+        if is_changed or plan.summary != self._cache.summary:
             yield from self._propose(task, plan, granted)
         elif not self._cache.is_decided or _is_forgotten(plan, granted) or _is_carried(granted):
             yield from self._write_back(task)

@@ -216,6 +216,36 @@ def test_a_steady_owner_decides_with_one_accept_on_which_the_next_collect_rides(
     assert all(isinstance(each, Accept) and step_of(each.ballot) == 2 and each.then for each in requests)
 
 
+def peeking() -> Deciding:
+    """An owner that peeks by an older view, at an item that may not be complete, and fetches its value."""
+    deciding = Deciding()
+    deciding.begin(DequeueCommand(1))
+    bare = Row(Entry(TWO.id, TWO.t))
+    deciding.answer_all(shown(*complete(ONE), bare, fence=TWO.t), "r1", "r2")
+    deciding.accept("r1", "r2", then=Collected(Status(fence=TWO.t), summary=None, since=2))
+    deciding.begin(PeekCommand())
+    assert deciding.collect_at("r1").wanted == (TWO.t,)
+    return deciding
+
+
+def test_an_older_view_is_proved_by_an_accept_though_another_has_changed_it_in_the_same_way_meanwhile() -> None:
+    """That one may have taken the item since: the replica that sends the value need not know."""
+    alone = peeking()
+    alone.answer("r1", shown(Row(TWO), fence=TWO.t, summary=None))
+    same = alone.accept_at("r1").summary
+    beside = peeking()
+    theirs = ballot(70_000_000)
+    shows = shown(Row(TWO), fence=TWO.t, decided=theirs, horizon=same.horizon, summary=same)
+    beside.cache.absorb("r1", "i", beside.collect_at("r1"), shows)
+    beside.answer("r1", shows)
+    assert beside.cache.summary == same
+    assert beside.cache.is_decided
+    beside.accept_at("r2")
+    assert beside.results == [(ONE,)]
+    beside.answer("r2", REFUSED)
+    assert beside.counted["terms lost"] == 1
+
+
 def test_an_owner_that_has_rested_for_as_long_as_summaries_remember_looks_before_it_takes() -> None:
     """Its term may be over, and an accept that is refused was never done: nobody could tell it that any more."""
     deciding = steady()
