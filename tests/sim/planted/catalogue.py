@@ -543,6 +543,7 @@ PLANTS: Final = (
         "accepted once",
         "right course",
         seeds=15,
+        first=10,
     ),
     Plant(
         "switched-at-once",
@@ -554,7 +555,7 @@ PLANTS: Final = (
     ),
     Plant("entries-unrepaired", weak.repair_no_entries, ("done is known",), 10, worlds="weak", first=70),
     Plant("decisions-unrepaired", weak.repair_no_decisions, ("done is known",), 10, worlds="weak", first=70),
-    Plant("repaired-unasked", weak.tell_what_one_accepted, ("decided",), 10, worlds="varied", first=37),
+    Plant("repaired-unasked", weak.tell_what_one_accepted, ("decided",), 10, worlds="varied", first=347),
     # Leases.
     in_leased("lease-settled-by-item", leases.settle_by_item, 25, "right course", "accepted once"),
     in_leased("lease-ends-with-its-deadline", leases.end_with_the_deadline, 25, "right course"),
