@@ -12,10 +12,15 @@ from msgspec import Struct
 
 from ....api_specs.messages import Refused, Reply, Request
 from ....quorums.systems.tally import Quorum
+from ..core.preference import IsEnough
 from ..core.rounds import Expired, Gathering, Reconfigured, Steps, Task, is_by_clock, limit_of
 from ..core.values import Operation, Outcome
 from .blind import HEDGE_S
 from .context import OutcomeSteps
+
+QUORUM_FIRST_MAX: Final = 8
+"""Of more operations all replicas are asked at once: under such load the second of three answers comes sooner than the slower one of two. With 64 in flight,
+puts and gets of a quorum asked first made 0.89 as many a second (six alternating pairs)."""
 
 
 class Alone(Struct, frozen=True):
@@ -107,13 +112,8 @@ class SideBySide:
 
     def run(self) -> Steps:
         """Ask, and end each operation as soon as it can end."""
-        needed = {id(part.needed): part.needed for part in self._parts}.values()
         round_ = Gathering(
-            self._task,
-            self._requests_to,
-            self._replicas,
-            self._parts[0].operation.object,
-            lambda replicas: all(each.is_met_by(replicas) for each in needed),
+            self._task, self._requests_to, self._replicas, self._parts[0].operation.object, self._enough()
         )
         taken: set[str] = set()
 
@@ -138,6 +138,13 @@ class SideBySide:
         if round_.unasked and (known := [each for part in self._parts if (each := part.to_tell) is not None]):
             for replica in round_.unasked:
                 self._task.send_lazily(replica, *known)
+
+    def _enough(self) -> IsEnough | None:
+        """Who is enough for all of it; None where all replicas are to be asked at once."""
+        if len(self._parts) > QUORUM_FIRST_MAX:
+            return None
+        needed = {id(part.needed): part.needed for part in self._parts}.values()
+        return lambda replicas: all(each.is_met_by(replicas) for each in needed)
 
     def _take_open(self) -> list[tuple[Part, list[int]]]:
         """Those that have not ended; they end now."""

@@ -173,7 +173,7 @@ def replicas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Replic
     monkeypatch.setattr(completion_notices, "CELL_WAIT_S", NEVER_S)
     monkeypatch.setattr(AnswerTimes, "resend_s", lambda *_: NEVER_S)
     monkeypatch.setattr(AnswerTimes, "hedge_s", lambda *_: NEVER_S)
-    monkeypatch.setattr(AnswerTimes, "mean_s", lambda *_: 0.0)
+    monkeypatch.setattr(AnswerTimes, "least_s", lambda *_: 0.0)
     monkeypatch.setattr(preference, "AGAIN_S", NEVER_S)
     monkeypatch.setattr(reservation, "HEDGE_S_MIN", NEVER_S)
     monkeypatch.setattr(reply_budget, "BATCH_READS_S_MAX", NEVER_S)

@@ -228,7 +228,9 @@ def peeking() -> Deciding:
     return deciding
 
 
-def test_an_older_view_is_proved_by_an_accept_though_another_has_changed_it_in_the_same_way_meanwhile() -> None:
+def test_an_older_view_is_proved_by_an_accept_though_another_has_changed_it_in_the_same_way_meanwhile() -> (
+    None
+):
     """That one may have taken the item since: the replica that sends the value need not know."""
     alone = peeking()
     alone.answer("r1", shown(Row(TWO), fence=TWO.t, summary=None))

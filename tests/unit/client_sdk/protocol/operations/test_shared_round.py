@@ -11,7 +11,7 @@ from quorate.client_sdk.protocol.core.rounds import Expired, Task
 from quorate.client_sdk.protocol.core.values import Done, Failed, Operation, Outcome, Read, Send, Unanswered
 from quorate.client_sdk.protocol.operations.blind import HEDGE_S
 from quorate.client_sdk.protocol.operations.context import OutcomeSteps
-from quorate.client_sdk.protocol.operations.shared_round import Alone, SideBySide
+from quorate.client_sdk.protocol.operations.shared_round import QUORUM_FIRST_MAX, Alone, SideBySide
 from quorate.quorums.systems.tally import VoteCount
 from tests.unit.client_sdk.protocol.stage import DEADLINE_S, REPLICAS, Stage, entry
 
@@ -271,3 +271,10 @@ def test_who_was_asked_after_all_is_told_nothing(first: NotingPart, second: Noti
     sharing.answer("r3", OK, OK)
     assert sharing.ended.keys() == {1, 2}
     assert not sharing.lazies
+
+
+@pytest.mark.parametrize("count", [QUORUM_FIRST_MAX, QUORUM_FIRST_MAX + 1])
+def test_of_many_operations_all_are_asked_at_once(count: int) -> None:
+    parts = [(NotingPart(f"register/{number}"), [number]) for number in range(count)]
+    sharing = Sharing(*parts, asked_first=("r1", "r2"))
+    assert len(sharing.sends) == (2 if count <= QUORUM_FIRST_MAX else len(REPLICAS))
