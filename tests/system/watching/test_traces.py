@@ -143,7 +143,7 @@ def traced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Traced]:
     replica answers."""
     monkeypatch.setattr(AnswerTimes, "resend_s", lambda *_: NEVER_S)
     monkeypatch.setattr(AnswerTimes, "hedge_s", lambda *_: NEVER_S)
-    monkeypatch.setattr(AnswerTimes, "mean_s", lambda *_: 0.0)
+    monkeypatch.setattr(AnswerTimes, "least_s", lambda *_: 0.0)
     monkeypatch.setattr(preference, "AGAIN_S", NEVER_S)
     made = Traced(tmp_path)
     try:
