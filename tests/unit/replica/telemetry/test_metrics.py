@@ -16,6 +16,7 @@ import quorate.client_sdk
 from quorate.api_specs.cluster import ChoiceRule, Fallback
 from quorate.api_specs.messages import Append, BatchReply, Collect, Request
 from quorate.api_specs.problems import KINDS
+from quorate.client_sdk.protocol.core.answer_times import AnswerTimes
 from quorate.client_sdk.protocol.core.values import Dequeue, Done
 from quorate.client_sdk.protocol.operations import blind
 from quorate.replica.service.member import Member
@@ -45,9 +46,10 @@ Scraped = dict[tuple[str, frozenset[tuple[str, str]]], float]
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InProcessCluster]:
-    """No replica tells the others how far it has come: that would come in between what is counted."""
+    """No replica tells the others how far it has come: that would come in between what is counted. And all are asked: one of them is looked at."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(announcer, "TELL_S", TELL_S)
+        patch.setattr(AnswerTimes, "hedge_s", lambda *_: 0.0)
         with in_process(tmp_path_factory.mktemp("cluster"), token=TOKEN) as running:
             yield running
 
