@@ -204,6 +204,16 @@ def look() -> Invoke:
     return Invoke("own/x", TRAIL, TRAIL.call("look"))
 
 
+def judge_by_a_look(hand: Played) -> None:
+    """Another front end looks at what has come of it, by two replicas; all calls are judged."""
+    hand.start("f3", look(), "look")
+    hand.finish("look", "f3", "r2", "r3")
+    hand.settle()
+    for name, calls in hand.history.calls.items():
+        if name == "own/x":
+            check_own(name, Law(lambda: TRAIL), calls, is_exact=True)
+
+
 def calls_while_no_decision_is_made() -> None:
     """f1 stores calls, and none of its messages that would have them run arrives. Then all is well, and f2 looks."""
     hand = Played(types={"own": CODE}, limits=FEW)
@@ -266,9 +276,4 @@ def call_given_up_beside_a_write() -> None:
     hand.wake("f2")
     hand.carry("f2", "r3")
     hand.drop("f2")
-    hand.start("f3", look(), "look")
-    hand.finish("look", "f3", "r2", "r3")
-    hand.settle()
-    for name, calls in hand.history.calls.items():
-        if name == "own/x":
-            check_own(name, Law(lambda: TRAIL), calls, is_exact=True)
+    judge_by_a_look(hand)

@@ -11,9 +11,8 @@ from quorate.client_sdk.protocol.core.rounds import Answered, Gathering
 from quorate.client_sdk.protocol.core.values import Write
 from quorate.client_sdk.protocol.operations import observe
 from quorate.client_sdk.protocol.operations.cell_parts import StoredPart
-from quorate.simulation.judging.own import Law, check_own
 from tests.sim.own import CODE
-from tests.sim.planted.own import FEW, TRAIL, add, look
+from tests.sim.planted.own import FEW, add, judge_by_a_look, look
 from tests.sim.planted.plant import Hint, Plant, Planting, patched
 from tests.sim.planted.played import Played
 from tests.sim.planted.worlds import BUSY, GOOD_CLOCKS, HISTORY, QUEUE, REGISTER, chosen, only
@@ -81,12 +80,7 @@ def call_that_begins_anew_beside_a_write() -> None:
     hand.go_until(Append, "f2", "r1", "r2")
     hand.carry_only(Append, "f2", "r1", "r2")
     hand.drop("f2")
-    hand.start("f3", look(), "look")
-    hand.finish("look", "f3", "r2", "r3")
-    hand.settle()
-    for name, calls in hand.history.calls.items():
-        if name == "own/x":
-            check_own(name, Law(lambda: TRAIL), calls, is_exact=True)
+    judge_by_a_look(hand)
 
 
 PLANTED: Final = (
