@@ -488,6 +488,7 @@ class Blind:
         is_to_run = self._room is not None
         command = RecoverCommand(attempt.entry, self._may_be_complete(attempt), is_to_run)
         verdict = yield from decide(self._name, command, self._task, self._machine)
+        self.is_sent = True  # To nobody, where it was outlasted before; the decision may have put it in force all the same.
         fate: Fate = verdict.result
         if fate is Fate.IN_FORCE:
             self._machine.count("recovered entries in force")

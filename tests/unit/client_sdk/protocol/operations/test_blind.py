@@ -385,6 +385,18 @@ def test_what_was_sent_two_configurations_ago_is_decided_and_not_stored_by_membe
     assert isinstance(storing.result, Done)
 
 
+def test_what_a_decision_has_put_in_force_may_have_been_done_though_it_was_sent_to_nobody() -> None:
+    """Its caller met two changes before it had sent anything. Then its time was too far ahead: it was told that nothing was done (seed 7000004913)."""
+    stage = Stage(clock=ClockSettings(front_end_error_s=DEADLINE_S, offset_max_s=3 * DEADLINE_S))
+    stage.follow(replace(stage.document, epoch=2))
+    stage.task.renew()
+    stage.play(Blind(NAME, stage.task, stage).run((X,), "Enq/Ok"))
+    assert not stage.sends
+    stage.decide(Fate.IN_FORCE)
+    assert isinstance(stage.result, Failed)
+    assert (stage.result.reason, stage.result.definite) == ("unknown", False)
+
+
 @pytest.mark.parametrize("fate", [Fate.UNKNOWN, Fate.VOID])
 def test_what_a_decision_has_passed_meanwhile_is_unknown_at_once(fate: Fate) -> None:
     storing = Storing()
