@@ -49,6 +49,10 @@ LATER_REGRESSIONS: Final = {
         4155400106,
         "weak",
     ): "none of the protocol: a vanished client had left an item that the end of the world took before its own",
+    (
+        7000004913,
+        "standing",
+    ): "a caller was told that nothing was done, which a decision had put in force",
 }
 """The same in worlds of these kinds."""
 
