@@ -1,8 +1,10 @@
 """`quorate quorums plan`: which votes, choices and systems suit a mix of operations best."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
+from itertools import chain
 from pathlib import Path
+from time import monotonic
 from typing import Annotated, Any, Final
 
 import typer
@@ -14,10 +16,11 @@ from ...adts.specification import Specification
 from ...quorums.choices.assignment import Assignment
 from ...quorums.choices.choices import Constraints, constraints_of
 from ...quorums.choices.minimal import shown
-from ...quorums.planning.cost import Workload, one_mix
+from ...quorums.planning.cost import Strategy, Workload, one_mix
+from ...quorums.planning.curves import curve
 from ...quorums.planning.offers import Offer, Target, parse_target
-from ...quorums.planning.search import Setting, candidates_of, plan, thinned
-from ...quorums.planning.strategy import MissingSolver, best_strategy, check_solver
+from ...quorums.planning.search import Setting, candidates_of, expressions_of, plan, thinned
+from ...quorums.planning.strategy import MissingSolver, Objective, check_solver
 from ...quorums.systems.expressions import parse_system
 from ...quorums.systems.failures import Group, Groups, Independent, Joint, Model
 from ...quorums.systems.systems import System
@@ -45,6 +48,7 @@ from .input import (
     time_of,
     trace_from,
 )
+from .plots import LINES_MAX, Line, plotted
 
 ROWS_SHOWN_MAX: Final = 20
 NAMING: Final = "--names"
@@ -54,8 +58,15 @@ MANY: Final = 12
 DEFAULT_UP: Final = "0.99"
 """Where nothing is said about failures, that replicas are up as in Gifford's examples."""
 
+SEARCH_S_MAX: Final = 3600
 WITHIN: Final = 1.0
 """Percent by which figures differ that nobody would choose by."""
+
+_LEAST_WORDS: Final = {
+    "load": "has the least load",
+    "messages": "needs the fewest messages",
+    "wait": "waits least",
+}
 
 MixOption = Annotated[
     list[str],
@@ -102,7 +113,8 @@ TargetOption = Annotated[
     typer.Option(
         "--target",
         metavar="TARGET",
-        help="As 'Enq >= 99.99%', 'Deq p50 <= 20ms', 'Deq resilience >= 1', 'capacity >= 2000', 'messages <= 6'; repeat it.",
+        help="As 'Enq >= 99.99%', 'Deq p50 <= 20ms', 'Deq resilience >= 1', 'capacity >= 2000'; or a limit on whom to ask: 'load <= 0.5', "
+        "'messages <= 6', 'wait <= 12ms'. Repeat it.",
     ),
 ]
 
@@ -128,6 +140,34 @@ SystemsOption = Annotated[
 DeadOption = Annotated[
     str, typer.Option("--dead", metavar="r1,…", help="Replicas known to be down: plan anew.")
 ]
+LeastOption = Annotated[
+    Objective,
+    typer.Option(
+        "--least",
+        help="What those who are asked are chosen for: least load, fewest messages, or least time to wait for just these (with --latency).",
+    ),
+]
+SpareOption = Annotated[
+    int, typer.Option("--spare", min=0, help="Ask so many more that any so many may be silent.")
+]
+SearchOption = Annotated[
+    float,
+    typer.Option(
+        "--search",
+        min=0,
+        max=SEARCH_S_MAX,
+        metavar="SECONDS",
+        help="For at most so long also try all systems in which each replica stands once, as 'a*b + choose(2; c, d, e)'.",
+    ),
+]
+PlotOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--plot",
+        metavar="FILE.svg",
+        help=f"Draw load and capacity of the first {LINES_MAX} over the share of the mix's first operation.",
+    ),
+]
 RowsOption = Annotated[int, typer.Option("--rows", min=1, help="Show at most so many.")]
 
 
@@ -147,12 +187,16 @@ def plan_command(
     capacity: CapacityOption = "",
     write_capacity: WriteCapacityOption = "",
     target: TargetOption = None,
+    least: LeastOption = "load",
+    spare: SpareOption = 0,
+    search: SearchOption = 0.0,
     dead: DeadOption = "",
     rule: RuleOption = "inclusion",
     operations: OperationsOption = "",
     ordering: OrderingOption = "clock",
     replication: ReplicationOption = "typed",
     within: WithinOption = WITHIN,
+    plot: PlotOption = None,
     rows: RowsOption = ROWS_SHOWN_MAX,
     toml: TomlOption = False,
     as_json: AsJson = False,
@@ -178,14 +222,20 @@ def plan_command(
         _workload(mixes, capacity, write_capacity, latency, known),
         frozenset(_dead(dead, known)),
         has_loads=_has_solver(),
+        optimise=least,
+        spare=spare,
     )
     targets = [parse_target(text, setting.operations) for text in target or ()]
     _check_targets(targets, setting)
+    _check_strategies(setting)
     systems = [_system(each, known) for each in system or ()]
     most = votes_max or _votes_max(known)
-    front = plan(setting, candidates_of(setting, votes_max=most, rule=rule, systems=systems), targets)
+    candidates = candidates_of(setting, votes_max=most, rule=rule, systems=systems)
+    front = plan(setting, chain(candidates, _searched(setting, search)), targets)
     offers = thinned(front, within / 100)
     near = len(front) - len(offers)
+    if plot is not None:
+        _draw(plot, setting, offers)
     texts = [offered_text(offer.assignment, ordering, replication) for offer in offers[:rows]]
     if as_json:
         answer(True, _as_json(setting, offers[:rows], texts, len(offers), near))
@@ -311,8 +361,44 @@ def _check_targets(targets: Sequence[Target], setting: Setting) -> None:
     for target in targets:
         if target.is_cost and not setting.has_loads:
             raise Usage(f"the target on {target.figure} needs scipy: pip install 'quorate[plan]'")
-        if target.figure in ("p50", "p99") and not setting.workload.times:
+        if target.figure in ("p50", "p99", "wait") and not setting.workload.times:
             raise Usage(f"the target on {target.figure} needs answer times: give --latency")
+
+
+def _check_strategies(setting: Setting) -> None:
+    if setting.optimise == "wait" and not setting.workload.times:
+        raise Usage("--least wait needs answer times: give --latency")
+    if not setting.has_loads and (setting.optimise != "load" or setting.spare):
+        raise Usage("--least and --spare need scipy: pip install 'quorate[plan]'")
+
+
+def _searched(setting: Setting, seconds: float) -> Iterator[Assignment]:
+    """All expressions, until the time is over; says how far it came."""
+    if not seconds:
+        return
+    end_s, tried = monotonic() + seconds, 0
+    for each in expressions_of(setting):
+        if monotonic() >= end_s:
+            say(f"quorate: {tried:,} expressions were tried in {seconds:g} s, not all that there are")
+            return
+        yield each
+        tried += 1
+    say(f"quorate: all {tried:,} expressions were tried")
+
+
+def _draw(file: Path, setting: Setting, offers: Sequence[Offer]) -> None:
+    if not setting.has_loads:
+        raise Usage("--plot needs scipy: pip install 'quorate[plan]'")
+    operation = setting.operations[0]
+    lines = [
+        Line(index, offer.assignment.label, curve(offer.assignment, setting, operation))
+        for index, offer in enumerate(offers[:LINES_MAX], 1)
+    ]
+    try:
+        file.write_text(plotted(operation, lines))
+    except OSError as error:
+        raise Usage(f"--plot: {file} cannot be written ({error.strerror}); give another file") from None
+    say(f"quorate: load and capacity over the share of {operation} are drawn in {file}")
 
 
 def _as_json(
@@ -332,7 +418,7 @@ def _as_json(
 
 
 def _offer_as_json(setting: Setting, offer: Offer) -> dict[str, Any]:
-    assignment = offer.assignment
+    assignment, strategy = offer.assignment, offer.strategy
     return {
         "label": assignment.label,
         "initial": {name: str(system) for name, system in assignment.initials.items()},
@@ -343,10 +429,11 @@ def _offer_as_json(setting: Setting, offer: Offer) -> dict[str, Any]:
         "rounds": offer.rounds,
         "p50_ms": _finite(offer.p50_ms),
         "p99_ms": _finite(offer.p99_ms),
-        "load": offer.load,
-        "capacity": offer.capacity,
-        "messages": offer.messages,
-        "strategy": _strategy(setting, assignment) if setting.has_loads else None,
+        "load": strategy.load if strategy else None,
+        "capacity": strategy.capacity if strategy else None,
+        "messages": strategy.messages if strategy else None,
+        "wait_ms": strategy.wait_ms if strategy and setting.workload.times else None,
+        "strategy": _asked(strategy) if strategy else None,
     }
 
 
@@ -354,8 +441,7 @@ def _finite(times: Mapping[str, float]) -> dict[str, float | None]:
     return {name: None if time == float("inf") else time for name, time in times.items()}
 
 
-def _strategy(setting: Setting, assignment: Assignment) -> list[dict[str, Any]]:
-    found = best_strategy(assignment, setting.workload)
+def _asked(strategy: Strategy) -> list[dict[str, Any]]:
     return [
         {
             "of": access.of,
@@ -363,7 +449,7 @@ def _strategy(setting: Setting, assignment: Assignment) -> list[dict[str, Any]]:
             "ask": sorted(replicas),
             "share": share,
         }
-        for access, draw in found.draws.items()
+        for access, draw in strategy.draws.items()
         for replicas, share in draw
     ]
 
@@ -379,13 +465,15 @@ def _show(setting: Setting, offers: Sequence[Offer], rows: int) -> None:
     times = setting.operations if setting.workload.times else ()
     titles = ["", *(f"{each} up" for each in setting.operations), *(f"{each} p50" for each in times)]
     titles += ["capacity", "messages"] if setting.has_loads else []
+    titles += ["wait"] if setting.has_loads and times else []
     for title in [*titles, "rounds"]:
         table.add_column(title, overflow="fold")
     for index, offer in enumerate(offers[:rows], 1):
         cells = [percent(offer.availability[each]) for each in setting.operations]
         cells += [f"{offer.p50_ms[each]:.4g} ms" for each in times]
-        if setting.has_loads:
-            cells += [f"{offer.capacity:.4g}/s", f"{offer.messages:.3g}"]
+        if offer.strategy:
+            cells += [f"{offer.strategy.capacity:.4g}/s", f"{offer.strategy.messages:.3g}"]
+            cells += [f"{offer.strategy.wait_ms:.4g} ms"] if times else []
         table.add_row(str(index), *cells, f"{offer.rounds:.3g}")
     out.print(table)
     for index, offer in enumerate(offers[:rows], 1):
@@ -394,15 +482,15 @@ def _show(setting: Setting, offers: Sequence[Offer], rows: int) -> None:
         out.print(
             f"{len(offers) - rows} more that none beats: --rows {len(offers)} shows all; --target narrows."
         )
-    if setting.has_loads:
-        out.print("The first one's busiest replica does least when these are asked:")
-        for line in _strategy_lines(setting, offers[0].assignment):
+    if first := offers[0].strategy:
+        out.print(f"The first one {_LEAST_WORDS[setting.optimise]} when these are asked:")
+        for line in _strategy_lines(first):
             out.print("  " + escape(line))
 
 
-def _strategy_lines(setting: Setting, assignment: Assignment) -> list[str]:
+def _strategy_lines(strategy: Strategy) -> list[str]:
     of_access: dict[str, list[str]] = {}
-    for row in _strategy(setting, assignment):
+    for row in _asked(strategy):
         label = f"{row['of']} {row['quorum']}"
         of_access.setdefault(label, []).append(f"{shown(row['ask'])} {row['share']:.0%}")
     return [f"{label}: " + ", ".join(sorted(asked)) for label, asked in of_access.items()]

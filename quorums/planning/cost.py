@@ -1,4 +1,4 @@
-"""What a strategy over quorums costs: load, capacity, messages, round trips. Pure.
+"""What a strategy over quorums costs: load, capacity, messages, round trips, waiting. Pure.
 
 Owns the arithmetic once it is known which quorum is asked how often; `strategy` looks for the best of these. An event first
 accesses its operation's initial quorum, then its own final quorum, each drawn from a distribution (a *strategy*). With
@@ -18,8 +18,8 @@ from typing import NamedTuple
 from ...adts.specification import EventClass, operation_of
 from ..choices.assignment import Assignment, Mix, is_empty
 from ..choices.choices import Constraints
-from ..systems.systems import BadQuorums, System, is_quorum
-from .latency import AnswerTime
+from ..systems.systems import BadQuorums, System, is_quorum, replicas_of, without
+from .latency import AnswerTime, mean_ms, of_quorum
 
 Draw = tuple[tuple[frozenset[str], float], ...]
 """Quorums, each with its probability."""
@@ -82,8 +82,8 @@ class Strategy:
 
     `load` is the share of its capacity that the busiest replica spends when one operation comes each second, averaged over
     the mixes; `capacity` how many operations a second make the busiest replica busy all the time. `messages` counts
-    requests and replies of an operation, `rounds` its round trips. No strategy has less load than `bound`, which float
-    arithmetic lets differ a little.
+    requests and replies of an operation, `wait_ms` its mean time when just the drawn quorum is asked, `rounds` its round
+    trips. No strategy does better than `bound` in what was optimised, which float arithmetic lets differ a little.
     """
 
     draws: Mapping[Access, Draw]
@@ -91,7 +91,12 @@ class Strategy:
     capacity: float
     messages: float
     rounds: float
+    wait_ms: float
     bound: float | None = None
+
+    def costs(self) -> tuple[float, ...]:
+        """What one strategy may beat another in, less being better."""
+        return self.load, self.messages, self.wait_ms
 
 
 def one_mix(constraints: Constraints, mix: Mix) -> dict[EventClass, float]:
@@ -135,13 +140,34 @@ def evaluate(
         load=sum(w * each for w, each in zip(weights, busiest, strict=True)),
         capacity=sum(w / each if each else float("inf") for w, each in zip(weights, busiest, strict=True)),
         messages=sum(
-            share * p * 2 * len(quorum)  # a request to each member and a reply from it
+            share * p * messages_of(quorum)
             for slot, share in zip(slots, total, strict=True)
             for quorum, p in draws[slot.access]
         ),
         rounds=sum(total),
+        wait_ms=sum(
+            share * p * wait_ms(slot.system, quorum, workload)
+            for slot, share in zip(slots, total, strict=True)
+            for quorum, p in draws[slot.access]
+        ),
         bound=bound,
     )
+
+
+def messages_of(quorum: frozenset[str]) -> int:
+    """A request to each member and a reply from it."""
+    return 2 * len(quorum)
+
+
+def wait_ms(system: System, asked: frozenset[str], workload: Workload) -> float:
+    """The mean time until those asked hold a quorum of `system`: for a minimal quorum, until the slowest has answered."""
+    if not workload.times:
+        return 0.0
+    left = without(system, {name for name in replicas_of(system) if name not in asked})
+    found = None if left is None else mean_ms([of_quorum(left, workload.times)])
+    if found is None:
+        raise BadQuorums(f"{sorted(asked)} is no quorum of {system}")
+    return found
 
 
 def rounds_of(assignment: Assignment, event_class: EventClass) -> int:

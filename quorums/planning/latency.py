@@ -143,6 +143,17 @@ def quantile_ms(rounds: Sequence[AnswerTime], q: float) -> float | None:
     return low
 
 
+def mean_ms(rounds: Sequence[AnswerTime]) -> float | None:
+    """The mean time of all rounds together; None when some requests are never answered."""
+    if any(each.within[-1] < 1 - _ROUNDING for each in rounds):
+        return None
+    return sum(
+        time_ms * (share - earlier)
+        for each in rounds
+        for time_ms, share, earlier in zip(each.times_ms, each.within, (0.0, *each.within[:-1]), strict=True)
+    )
+
+
 def _next_sum(rounds: Sequence[AnswerTime], time_ms: float) -> float:
     one, other = rounds
     sums = []

@@ -2,20 +2,24 @@
 
 target    :=  [OPERATION] [figure] (">=" | "<=") NUMBER ["%" | "ms"]
 figure    :=  "availability" | "p50" | "p99" | "resilience"       of an operation; availability where none is named
-           |  "load" | "capacity" | "messages" | "rounds"         of the whole mix
+           |  "load" | "capacity" | "messages" | "wait" | "rounds"   of the whole mix
 """
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 from ..choices.assignment import Assignment
 from ..systems.systems import BadQuorums
+from .cost import Strategy
+from .strategy import Limits
 
 _TARGET = re.compile(r"\s*(?:([A-Z]\w*)\b)?\s*([a-z]\w*)?\s*(>=|<=|=>|=<)\s*([0-9.eE+-]+)\s*(%|ms)?\s*")
 _OF_OPERATION: Final = ("availability", "p50", "p99", "resilience")
-_OF_MIX: Final = ("load", "capacity", "messages", "rounds")
+_OF_MIX: Final = ("load", "capacity", "messages", "wait", "rounds")
+_LIMITS: Final = ("load", "messages", "wait")
+_ATTRIBUTES: Final = {"p50": "p50_ms", "p99": "p99_ms", "wait": "wait_ms"}
 
 
 @dataclass(frozen=True)
@@ -32,17 +36,16 @@ class Offer:
     rounds: float
     p50_ms: Mapping[str, float] = field(default_factory=dict)
     p99_ms: Mapping[str, float] = field(default_factory=dict)
-    load: float | None = None
-    capacity: float | None = None
-    messages: float | None = None
+    strategy: Strategy | None = None
+    """Whom to ask how often; None where nobody asked for it."""
 
     def costs(self) -> tuple[float, ...]:
         """What the Pareto front weighs, less being better: downtimes as shares of the time, then the rest."""
-        costs = (self.load, self.messages)
+        costs = () if self.strategy is None else self.strategy.costs()
         return (
             *(1 - each for each in self.availability.values()),
             *self.p50_ms.values(),
-            *(cost for cost in costs if cost is not None),
+            *costs,
             self.rounds,
         )
 
@@ -63,7 +66,12 @@ class Target:
     @property
     def is_cost(self) -> bool:
         """Whether the figure is one of a strategy."""
-        return self.figure in ("load", "capacity", "messages")
+        return self.figure in ("load", "capacity", "messages", "wait")
+
+    @property
+    def is_limit(self) -> bool:
+        """Whether a strategy can be made to keep it."""
+        return self.figure in _LIMITS and not self.is_floor
 
     def is_met_by(self, offer: Offer) -> bool:
         """Whether its figure keeps the target; one that is not known does not."""
@@ -73,14 +81,24 @@ class Target:
         return value >= self.number - 1e-12 if self.is_floor else value <= self.number + 1e-12
 
     def _value(self, offer: Offer) -> float | None:
+        if self.figure == "rounds":
+            return offer.rounds
         if self.figure in _OF_MIX:
-            found: float | None = getattr(offer, self.figure)
+            found: float | None = getattr(offer.strategy, _ATTRIBUTES.get(self.figure, self.figure), None)
             return found
         if self.figure == "availability" and not self.operation:
             return offer.overall
-        name = f"{self.figure}_ms" if self.figure in ("p50", "p99") else self.figure
-        by_operation: Mapping[str, float] = getattr(offer, name)
+        by_operation: Mapping[str, float] = getattr(offer, _ATTRIBUTES.get(self.figure, self.figure))
         return by_operation.get(self.operation)
+
+
+def limits_of(targets: Iterable[Target]) -> Limits:
+    """The limits that these targets put on a strategy: of several on one figure the lowest."""
+    lowest: dict[str, float] = {}
+    for target in targets:
+        if target.is_limit:
+            lowest[target.figure] = min(target.number, lowest.get(target.figure, target.number))
+    return Limits(*(lowest.get(figure) for figure in _LIMITS))
 
 
 def parse_target(text: str, operations: Collection[str]) -> Target:
@@ -115,6 +133,6 @@ def _check(text: str, operation: str, figure: str, unit: str) -> None:
         raise BadQuorums(f"{text!r}: {figure} is of the whole mix; leave {operation} out")
     if not operation and figure in _OF_OPERATION[1:]:
         raise BadQuorums(f"{text!r}: say of which operation, as 'Deq {figure} …'")
-    fits = {"p50": ("ms", ""), "p99": ("ms", ""), "availability": ("%", "")}
+    fits = {"p50": ("ms", ""), "p99": ("ms", ""), "wait": ("ms", ""), "availability": ("%", "")}
     if unit not in fits.get(figure, ("",)):
         raise BadQuorums(f"{text!r}: {figure} is not given in {unit}; leave the unit out")

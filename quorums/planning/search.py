@@ -2,14 +2,14 @@
 
 Owns the search. Candidates are all minimal choices for every distribution of votes up to a largest vote, grids, a majority
 of the majorities of failure groups, and systems that the caller names, each as reads with its dual for the changes and the
-other way round. Each is measured exactly; those that miss a target are dropped; of the rest the Pareto front is kept: no
+other way round; whoever has the time tries every system in which each replica stands once. Each is measured exactly; those that miss a target are dropped; of the rest the Pareto front is kept: no
 other offers at least as much everywhere and more somewhere.
 
 The front is exact over the candidates, which are not all quorum systems there are. Replicas that are alike in everything
 that is measured are interchangeable: of votes that differ by exchanging them one is tried.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from math import comb, prod
@@ -22,10 +22,11 @@ from ..choices.minimal import resilience
 from ..systems.diagrams import diagram
 from ..systems.failures import Groups, Independent, Joint, Model, availability
 from ..systems.systems import BadQuorums, System, dual, grid, majority, replicas_of
+from . import shapes
 from .cost import Workload, one_mix, rounds_of
 from .latency import of_event, quantile_ms
-from .offers import Offer, Target
-from .strategy import best_strategy
+from .offers import Offer, Target, limits_of
+from .strategy import NO_LIMITS, Limits, NoStrategy, Objective, best_strategy
 
 CANDIDATES_MAX: Final = 20_000
 VECTORS_MAX: Final = 5_000
@@ -48,6 +49,10 @@ class Setting:
     dead: frozenset[str] = frozenset()
     has_loads: bool = True
     """Whether to compute strategies, which needs a linear program for each candidate."""
+    optimise: Objective = "load"
+    """What strategies make least."""
+    spare: int = 0
+    """So many of those asked may be silent, and the others are a quorum."""
 
     @property
     def operations(self) -> tuple[str, ...]:
@@ -57,7 +62,7 @@ class Setting:
 
 def plan(
     setting: Setting,
-    candidates: Sequence[Assignment],
+    candidates: Iterable[Assignment],
     targets: Sequence[Target] = (),
 ) -> list[Offer]:
     """The Pareto front of the candidates that meet all targets, the most available first.
@@ -65,13 +70,14 @@ def plan(
     Targets that need no linear program are tried first, so that few are computed.
     """
     cheap = [target for target in targets if not target.is_cost]
+    limits = limits_of(targets)
     offers = []
     for candidate in candidates:
         offer = measure(setting, candidate)
         if offer is None or not all(target.is_met_by(offer) for target in cheap):
             continue
-        full = with_cost(setting, offer) if setting.has_loads else offer
-        if all(target.is_met_by(full) for target in targets):
+        full = with_cost(setting, offer, limits) if setting.has_loads else offer
+        if full is not None and all(target.is_met_by(full) for target in targets):
             offers.append(full)
     return sorted(pareto(offers), key=lambda offer: (-offer.overall, offer.goals(), offer.assignment.label))
 
@@ -124,10 +130,19 @@ def measure(setting: Setting, candidate: Assignment) -> Offer | None:
     )
 
 
-def with_cost(setting: Setting, offer: Offer) -> Offer:
-    """The offer with its best strategy's costs."""
-    found = best_strategy(offer.assignment, setting.workload)
-    return replace(offer, load=found.load, capacity=found.capacity, messages=found.messages)
+def with_cost(setting: Setting, offer: Offer, limits: Limits = NO_LIMITS) -> Offer | None:
+    """The offer with its best strategy; None where none keeps the limits, or no quorum has so many to spare."""
+    try:
+        found = best_strategy(
+            offer.assignment,
+            setting.workload,
+            optimise=setting.optimise,
+            limits=limits,
+            spare=setting.spare,
+        )
+    except NoStrategy:
+        return None
+    return replace(offer, strategy=found)
 
 
 def candidates_of(
@@ -178,6 +193,13 @@ def _named_systems(setting: Setting, systems: Collection[System]) -> Iterator[tu
         yield str(system), system
 
 
+def expressions_of(setting: Setting) -> Iterator[Assignment]:
+    """Every system in which each replica stands once, as reads with its dual for the changes; simple ones first, and soon very many."""
+    names = setting.replicas
+    for system in shapes.systems_over([tuple(names[at] for at in group) for group in _alike(setting)]):
+        yield of_pair(setting.constraints, system, label=f"read {system}")
+
+
 def vote_vectors(setting: Setting, votes_max: int) -> Iterator[dict[str, int]]:
     """All distributions of votes from 0 to `votes_max`, equal ones first, then those of fewer votes.
 
@@ -186,8 +208,7 @@ def vote_vectors(setting: Setting, votes_max: int) -> Iterator[dict[str, int]]:
     yield dict.fromkeys(setting.replicas, 1)
     if votes_max == 1:
         return
-    kinds = [repr(_kind(setting, at)) for at in range(len(setting.replicas))]
-    alike = [[at for at, each in enumerate(kinds) if each == kind] for kind in dict.fromkeys(kinds)]
+    alike = _alike(setting)
     count = prod(comb(len(group) + votes_max, votes_max) for group in alike)
     if count > VECTORS_MAX:
         raise BadQuorums(
@@ -216,6 +237,12 @@ def _is_multiple(weights: Sequence[int]) -> bool:
     return any(
         all(weight % factor == 0 for weight in weights) for factor in range(2, max(weights, default=0) + 1)
     )
+
+
+def _alike(setting: Setting) -> list[list[int]]:
+    """The places of replicas, those of a kind together."""
+    kinds = [repr(_kind(setting, at)) for at in range(len(setting.replicas))]
+    return [[at for at, each in enumerate(kinds) if each == kind] for kind in dict.fromkeys(kinds)]
 
 
 def _kind(setting: Setting, at: int) -> tuple[object, ...]:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from itertools import combinations
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
@@ -12,6 +13,7 @@ from quorate.adts.specification import operation_of
 from quorate.adts.types.catalogue import SPECIFICATIONS
 from quorate.api_specs.cluster import parse
 from quorate.cli.cluster.document import new_document
+from quorate.cli.quorums.plots import LINES_MAX
 from quorate.quorums.choices.choice import Ordering, QuorumChoice
 from quorate.quorums.choices.system_choice import SystemQuorum
 from quorate.quorums.systems.expressions import parse_system
@@ -283,6 +285,10 @@ BAD: list[tuple[Sequence[str], str]] = [
     (("plan", "queue", "--mix", "Enq=1", "--system", ""), "--system: an empty text names nobody"),
     (("plan", "queue", "--mix", "Enq=1", "--names", ","), "--names: ',' names nobody; write as a,b,c"),
     (("plan", "queue", "--mix", "Enq=1", "-n", "3", "--names", "a,b"), "--names says which replicas there are; leave -n out"),
+    (("plan", "queue", "--mix", "Enq=1", "--least", "wait"), "--least wait needs answer times: give --latency"),
+    (("plan", "queue", "--mix", "Enq=1", "--target", "wait <= 9ms"), "the target on wait needs answer times: give --latency"),
+    (("plan", "queue", "--mix", "Enq=1", "--plot", "plan.svg"), "a plot over the share of Enq needs a mix of Enq and something else"),
+    (("plan", "queue", "--mix", "Enq=1,Deq=1", "--plot", "/none/plan.svg"), "--plot: /none/plan.svg cannot be written"),
     (("availability", "queue", "--p", "1e-999999999"), "--p: '1e-999999999': write a number"),
 ]  # fmt: skip
 
@@ -341,3 +347,96 @@ def test_what_comes_near_to_an_offer_is_left_out_and_counted() -> None:
     ]
     done = quorate_here("quorums", *words, "--within", "30")
     assert f"{few['near']} more come within 30 % of one of these in every figure" in done.stderr
+
+
+FOUR = ("file", "-n", "4", "--mix", "Read=90,Write=10", "--rows", "1000", "--within", "0")
+
+
+def test_whom_to_ask_is_chosen_for_load_messages_or_time() -> None:
+    words = ("plan", *FOUR, "--latency", "r1=9,r2=2,r3=2,r4=2")
+    found = {
+        least: {each["label"]: each for each in as_json(*words, "--least", least)["offers"]}
+        for least in ("load", "messages", "wait")
+    }
+    for least, figure, other in (
+        ("load", "load", "messages"),
+        ("messages", "messages", "load"),
+        ("wait", "wait_ms", "load"),
+    ):
+        both = found[least].keys() & found[other].keys()
+        pairs = [(found[least][label][figure], found[other][label][figure]) for label in both]
+        assert all(own <= theirs + 1e-6 for own, theirs in pairs)
+        assert any(own < theirs - 1e-3 for own, theirs in pairs)
+
+
+def test_a_target_is_a_limit_of_the_strategy() -> None:
+    words = ("plan", *FOUR)
+    free = as_json(*words, "--least", "messages")["offers"]
+    limited = as_json(*words, "--least", "messages", "--target", "load <= 0.7")["offers"]
+    assert all(each["load"] <= 0.7 + 1e-6 for each in limited)
+    of_label = {each["label"]: each for each in free}
+    assert any(
+        each["label"] in of_label and each["messages"] > of_label[each["label"]]["messages"] + 1e-3
+        for each in limited
+    ), "none asks more than it must, so that it has less load"
+
+
+def test_with_one_to_spare_one_more_is_asked_and_what_cannot_is_left_out() -> None:
+    spared = as_json("plan", "file", "-n", "5", "--votes-max", "1", "--mix", "Read=1,Write=1", "--spare", "1")
+    assert spared["offers"]
+    for each in spared["offers"]:
+        for row in each["strategy"]:
+            assert len(row["ask"]) >= 2
+    (of_all,) = [
+        each for each in spared["offers"] if each["label"].startswith("equal votes; Write/Ok (0, 3)")
+    ]
+    assert {len(row["ask"]) for row in of_all["strategy"]} == {4}
+    assert not any("(0, 5)" in each["label"] for each in spared["offers"])
+
+
+def test_a_search_finds_systems_that_votes_do_not_give() -> None:
+    """Of mostly reads, and a replica that hardly ever is up."""
+    words = (
+        "plan",
+        "file",
+        "-n",
+        "5",
+        "--votes-max",
+        "1",
+        "--mix",
+        "Read=90,Write=10",
+        "--within",
+        "0",
+        "--rows",
+        "100",
+    )
+    few, many = as_json(*words), as_json(*words, "--search", "600")
+    labels = {each["label"] for each in many["offers"]}
+    assert any("choose(2" in label or "((" in label for label in labels), labels
+    best = [min(each["load"] for each in found["offers"]) for found in (few, many)]
+    assert best[1] <= best[0] + 1e-9
+    done = quorate_here("quorums", *words, "--search", "600")
+    assert "quorate: all 53 expressions were tried" in done.stderr
+
+
+def test_a_search_ends_with_its_time() -> None:
+    done = quorate_here(
+        "quorums", "plan", "queue", "-n", "12", "--votes-max", "1", "--mix", "Enq=1,Deq=1", "--search", "0.2"
+    )
+    assert done.returncode == 0
+    assert "expressions were tried in 0.2 s, not all that there are" in done.stderr
+
+
+def test_a_plot_is_a_picture_of_load_and_capacity(tmp_path: Path) -> None:
+    file = tmp_path / "plan.svg"
+    done = quorate_here(
+        "quorums", "plan", "file", "-n", "3", "--mix", "Read=90,Write=10", "--plot", str(file)
+    )
+    assert f"load and capacity over the share of Read are drawn in {file}" in done.stderr
+    root = ElementTree.fromstring(file.read_text())
+    space = "{http://www.w3.org/2000/svg}"
+    assert root.tag == f"{space}svg"
+    lines = root.findall(f"{space}polyline")
+    offers = as_json("plan", "file", "-n", "3", "--mix", "Read=90,Write=10")["offers"]
+    assert len(lines) == 3 * min(len(offers), LINES_MAX), "two panels and the legend"
+    assert "share of Read" in {each.text for each in root.findall(f"{space}text")}

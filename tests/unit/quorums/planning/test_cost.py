@@ -1,4 +1,4 @@
-"""What is no workload, no mix and no strategy, and how shares are weighed."""
+"""What a strategy costs, and what is no workload, mix or strategy."""
 
 from fractions import Fraction
 
@@ -6,11 +6,26 @@ import pytest
 
 from quorate.quorums.choices.assignment import of_pair
 from quorate.quorums.planning.cost import Access, Workload, evaluate, one_mix, slots_of
+from quorate.quorums.planning.latency import answer_time
+from quorate.quorums.planning.strategy import Limits, best_strategy
 from quorate.quorums.systems.systems import (
     BadQuorums,
+    grid,
     majority,
 )
 from tests.unit.quorums.workloads import FILE, reads_and_writes
+
+
+def test_waiting_is_for_the_slowest_member() -> None:
+    times = {name: answer_time([(ms, 1)]) for name, ms in zip("abcd", (1, 2, 30, 40), strict=True)}
+    workload = Workload(((1.0, {"Read/Ok": 1}),), times=times)
+    assignment = of_pair(FILE, grid(["ab", "cd"]))
+    assert best_strategy(assignment, workload, optimise="wait").wait_ms == pytest.approx(2)
+    even = best_strategy(assignment, workload)
+    assert even.wait_ms == pytest.approx(21)
+    limited = best_strategy(assignment, workload, limits=Limits(wait_ms=11.5))
+    assert limited.wait_ms == pytest.approx(11.5)
+    assert limited.load == pytest.approx(0.75)
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from quorate.quorums.planning.latency import (
     AnswerTime,
     answer_time,
     chance_of_sum,
+    mean_ms,
     of_event,
     of_quorum,
     quantile_ms,
@@ -54,6 +55,9 @@ def test_a_quorum_answers_as_listing_every_combination_says(
     for moment in range(10):
         exact = sum((chance for when, chance in listed if when <= moment), Fraction(0))
         assert answered.chance(moment) == pytest.approx(float(exact), abs=1e-12)
+    if all(when < float("inf") for when, _ in listed):
+        mean = sum(Fraction(when) * chance for when, chance in listed)
+        assert mean_ms([answered]) == pytest.approx(float(mean), abs=1e-9)
 
 
 @UNTIMED
@@ -90,6 +94,7 @@ def test_replicas_that_are_down_never_answer() -> None:
     assert found.quantile_ms(0.8) == 5
     assert found.quantile_ms(0.9) is None
     assert quantile_ms([found, found], 0.9) is None
+    assert mean_ms([found]) is None
 
 
 def test_an_event_takes_the_time_of_its_two_rounds() -> None:

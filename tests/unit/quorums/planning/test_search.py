@@ -114,10 +114,18 @@ def test_targets_are_kept_and_narrow_the_front() -> None:
         assert offer.availability["Enq"] >= 0.999
         assert offer.availability["Deq"] >= 0.8
         assert offer.p50_ms["Deq"] <= 25
-        assert offer.load is not None
-        assert offer.load <= 1.5
+        assert offer.strategy is not None
+        assert offer.strategy.load <= 1.5
     assert len(found) < len(plan(SKEWED, candidates))
     assert plan(SKEWED, candidates, [parse_target("Deq p99 <= 0.5", SKEWED.operations)]) == []
+
+
+def test_limits_drop_candidates_whose_strategies_cannot_keep_them() -> None:
+    targets = [parse_target(text, THREE.operations) for text in ("messages <= 3", "messages <= 5")]
+    found = plan(THREE, candidates_of(THREE, votes_max=2), targets)
+    assert found
+    assert all(offer.strategy is not None and offer.strategy.messages <= 3 + 1e-6 for offer in found)
+    assert len(found) < len(plan(THREE, candidates_of(THREE, votes_max=2)))
 
 
 def test_racks_bring_a_majority_of_rack_majorities() -> None:
@@ -159,7 +167,7 @@ def test_without_loads_the_front_is_of_the_rest() -> None:
     given = replace(THREE, has_loads=False)
     found = plan(given, candidates_of(given))
     assert found
-    assert all(offer.load is None for offer in found)
+    assert all(offer.strategy is None for offer in found)
 
 
 def test_of_equal_offers_the_first_is_kept() -> None:

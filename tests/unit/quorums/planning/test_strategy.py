@@ -17,16 +17,18 @@ from quorate.quorums.choices.assignment import of_choice, of_pair
 from quorate.quorums.choices.choices import constraints_of, minimal_choices
 from quorate.quorums.planning import strategy as strategy_module
 from quorate.quorums.planning.cost import Workload, rounds_of
-from quorate.quorums.planning.strategy import MissingSolver, best_strategy
+from quorate.quorums.planning.strategy import Limits, MissingSolver, best_strategy, with_spare
 from quorate.quorums.systems.systems import (
+    BadQuorums,
     System,
     choose,
     dual,
     explicit,
     grid,
     majority,
+    votes,
 )
-from tests.unit.quorums.listing import NAMES, SYSTEMS, minimal, quorums_of
+from tests.unit.quorums.listing import NAMES, SYSTEMS, all_sets, minimal, quorums_of
 from tests.unit.quorums.workloads import FILE, reads_and_writes
 
 QUEUE = constraints_of(Queue(), ["Enq", "Deq"])
@@ -109,6 +111,50 @@ def test_one_strategy_serves_several_mixes() -> None:
     alone = [best_strategy(assignment, Workload(((1.0, mix),))).load for mix in mixes]
     assert both.load >= 0.75 * alone[0] + 0.25 * alone[1] - CLOSE
     assert both.load == pytest.approx(0.5)
+
+
+def test_limits_trade_one_cost_for_another() -> None:
+    """Reads of {a} or {b, c, d}: the small quorum saves messages, the large one spares a."""
+    reads = explicit(["a", "bcd"])
+    assignment = of_pair(FILE, reads)
+    workload = reads_and_writes(1.0)
+    assert best_strategy(assignment, workload).load == pytest.approx(0.5)
+    cheap = best_strategy(assignment, workload, optimise="messages")
+    assert cheap.messages == pytest.approx(2)
+    assert cheap.load == pytest.approx(1)
+    limited = best_strategy(assignment, workload, limits=Limits(messages=3))
+    assert limited.messages == pytest.approx(3)
+    assert limited.load == pytest.approx(0.75)
+    assert best_strategy(
+        assignment, workload, optimise="messages", limits=Limits(load=0.75)
+    ).messages == pytest.approx(3)
+    with pytest.raises(BadQuorums, match="no strategy keeps messages within 1 "):
+        best_strategy(assignment, workload, limits=Limits(messages=1))
+
+
+def test_of_strategies_with_as_few_messages_the_one_with_the_least_load_is_taken() -> None:
+    """Whichever two of three are asked, there are four messages: all three are asked alike."""
+    found = best_strategy(of_pair(FILE, majority("abc")), reads_and_writes(0.5), optimise="messages")
+    assert (found.messages, found.load) == pytest.approx((4, 2 / 3))
+
+
+def test_with_one_to_spare_any_member_may_fail() -> None:
+    for system in (choose(2, "abcd"), votes({"a": 2, "b": 1, "c": 1, "d": 1}, 2), grid(["ab", "cd"])):
+        quorums = quorums_of(system, "abcd")
+        expected = {
+            each
+            for each in all_sets("abcd")
+            if all(each - {name} in quorums for name in each) and each in quorums
+        }
+        if not expected:
+            with pytest.raises(BadQuorums, match="can spare 1"):
+                with_spare(system, 1)
+        else:
+            assert quorums_of(with_spare(system, 1), "abcd") == expected
+    spare = best_strategy(of_pair(FILE, choose(2, "abcd"), choose(3, "abcd")), reads_and_writes(1.0), spare=1)
+    assert spare.load == pytest.approx(0.75)
+    with pytest.raises(BadQuorums, match="can spare 2 replicas; ask for fewer"):
+        with_spare(majority("abc"), 2)
 
 
 def test_while_replicas_are_dead_the_plan_is_made_of_the_others() -> None:
