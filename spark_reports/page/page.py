@@ -1,5 +1,7 @@
 """Fills the page of a report: one self-contained HTML file that loads nothing from anywhere and runs no script.
 
+The answer stands open; the parts after it are folded, and open on paper, or where a link leads into one.
+
 Every value goes through the template's escaping; the charts escape theirs in `svg`.
 """
 
@@ -61,7 +63,6 @@ def render(figures: Figures, versions: Mapping[str, str], *, parquet: bool, plac
         **_method(figures, versions),
         **applied,
         parquet=parquet,
-        contents=_contents(figures, applies=bool(applied["commands"])),
         names=tables_run.named(
             "Names that this page shortens",
             {short: full for full, short in names.items()},
@@ -144,22 +145,6 @@ def _method(figures: Figures, versions: Mapping[str, str]) -> dict[str, Any]:
         "versions": tables_run.named("What made this report", versions, ("Name", "Version")),
         "made": tables_run.named("What made the run", figures.source.made, ("Name", "Value")),
     }
-
-
-def _contents(figures: Figures, *, applies: bool) -> list[tuple[str, str]]:
-    """Give anchor and heading of each part that the page has."""
-    parts = [
-        ("measured", "Measured and predicted", bool(figures.operations)),
-        ("over-time", "What failed, and when", True),
-        ("choices", "Every choice on this trace", bool(figures.candidates)),
-        ("latency", "Latency", bool(figures.latencies)),
-        ("how", "How this was measured", True),
-        ("rejected", "Rejected rows", True),
-        ("plan", "The plan", bool(figures.source.plan)),
-        ("versions", "Versions and files", True),
-        ("apply", "Apply the advice", applies),
-    ]
-    return [(anchor, heading) for anchor, heading, there in parts if there]
 
 
 def _since(start_s: float) -> str:

@@ -273,11 +273,11 @@ def test_what_lessens_a_run_stands_under_the_answer() -> None:
 
 def test_the_page_ends_with_the_commands_that_apply_the_advice() -> None:
     command = "quorate choice set queue/NAME --advice out/figures.json"
-    ending = f"<pre>{command}\n{command} --standing</pre>\n</section>\n</main>"
+    ending = f"<pre>{command}\n{command} --standing</pre>\n</div></details>\n</main>"
     for kind in ("measured", "trace"):
         html = render(KINDS[kind], VERSIONS, parquet=True, place=PLACE)
         assert ending in html
-        assert '<a href="#apply">Apply the advice</a>' in html
+        assert "<h2>Apply the advice</h2>" in html
     assert "choice set" not in render(KINDS["calm"], VERSIONS, parquet=True, place=PLACE), "all alike"
 
 

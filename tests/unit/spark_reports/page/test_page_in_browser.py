@@ -5,7 +5,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -39,6 +39,11 @@ CUT_TEXT = """[...document.querySelectorAll('svg[role=img] text')].filter(text =
   const own = text.getBoundingClientRect(), svg = text.closest('svg').getBoundingClientRect();
   return own.left < svg.left - 1 || own.right > svg.right + 1 || own.top < svg.top - 1 || own.bottom > svg.bottom + 1;
 }).map(text => text.textContent)"""
+
+
+OPEN: Final = "document.querySelectorAll('details.part').forEach(part => part.open = true)"
+"""What a reader does who wants to see all parts."""
+SCREENS_MAX: Final = 4
 
 
 @pytest.fixture(scope="module")
@@ -88,6 +93,7 @@ def test_charts_are_drawn_and_nothing_sticks_out(
     tab.messages.clear()
     tab.requests.clear()
     tab.show(pages[kind], width=width)
+    tab.evaluate(OPEN)
     assert tab.messages == []
     assert tab.requests == [pages[kind].as_uri()]
     figures = tab.evaluate(SIZES)
@@ -105,6 +111,7 @@ def test_charts_are_drawn_and_nothing_sticks_out(
 @pytest.mark.parametrize("dark", [False, True])
 def test_text_and_marks_stand_out_in_light_and_dark(tab: Tab, pages: dict[str, Path], dark: bool) -> None:
     tab.show(pages["measured"], dark=dark)
+    tab.evaluate(OPEN)
     background = tab.evaluate("getComputedStyle(document.body).backgroundColor")
     assert background == ("rgb(20, 23, 26)" if dark else "rgb(255, 255, 255)")
     found: dict[str, dict[str, float]] = tab.evaluate(CONTRASTS)
@@ -119,13 +126,16 @@ def test_a_listener_gets_the_charts_by_name_and_the_parts_by_heading(
     tab: Tab, pages: dict[str, Path], kind: str
 ) -> None:
     tab.show(pages[kind])
+    folded = [name for role, name in tab.accessible() if role == "heading"]
+    assert folded[-2:] == ["Versions and files", "Apply the advice"] if kind == "measured" else folded[-1:]
+    tab.evaluate(OPEN)
     heard = tab.accessible()
     images = [name for role, name in heard if role == "image"]
     assert len(images) == (5 if kind == "measured" else 3), (
         "symbols of legends are silent, their words are not"
     )
     assert all(len(name) > 60 for name in images)
-    for role in ("banner", "main", "navigation"):
+    for role in ("banner", "main"):
         assert role in [found for found, _ in heard]
     headings = [name for role, name in heard if role == "heading"]
     assert headings[:2] == ["Availability by quorum choice", "The answer"]
@@ -139,8 +149,26 @@ def test_a_listener_gets_the_charts_by_name_and_the_parts_by_heading(
     assert "Pareto front" in legend
 
 
+def test_the_answer_and_the_names_of_all_other_parts_are_four_screens_at_most(
+    tab: Tab, pages: dict[str, Path]
+) -> None:
+    tab.show(pages["measured"], width=SCREEN)
+    height, screen = tab.evaluate("[document.documentElement.scrollHeight, innerHeight]")
+    assert height <= SCREENS_MAX * screen
+    assert tab.evaluate("[...document.querySelectorAll('h2')].every(each => each.checkVisibility())")
+
+
+def test_a_link_into_a_folded_part_opens_it(tab: Tab, pages: dict[str, Path]) -> None:
+    tab.show(pages["measured"])
+    is_shown = "document.querySelector('#rejected').checkVisibility({contentVisibilityAuto: true})"
+    assert not tab.evaluate(is_shown)
+    tab.evaluate("document.querySelector('a[href=\"#rejected\"]').click()")
+    tab.wait_for(is_shown)
+
+
 def test_every_chart_can_be_had_as_a_table_without_a_mouse(tab: Tab, pages: dict[str, Path]) -> None:
     tab.show(pages["measured"])
+    tab.evaluate(OPEN)
     before = len([role for role, _ in tab.accessible() if role == "table"])
     tab.evaluate(
         "[...document.querySelectorAll('details')].forEach(details => details.querySelector('summary').focus())"
