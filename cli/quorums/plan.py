@@ -234,7 +234,7 @@ def plan_command(
     front = plan(setting, chain(candidates, _searched(setting, search)), targets)
     offers = thinned(front, within / 100)
     near = len(front) - len(offers)
-    if plot is not None:
+    if plot is not None and offers:
         _draw(plot, setting, offers)
     texts = [offered_text(offer.assignment, ordering, replication) for offer in offers[:rows]]
     if as_json:
@@ -458,7 +458,7 @@ def _show(setting: Setting, offers: Sequence[Offer], rows: int) -> None:
     out = console()
     if not offers:
         out.print(
-            "No candidate meets all targets: lower one, or give more --votes-max, --system or replicas."
+            "No candidate meets all targets: lower one, or give less --spare, or more --votes-max, --search, --system or replicas."
         )
         return
     table = Table(box=box.SIMPLE_HEAVY)

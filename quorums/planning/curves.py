@@ -39,7 +39,8 @@ def curve(assignment: Assignment, setting: Setting, operation: str) -> list[Poin
             found = best_strategy(assignment, workload, spare=setting.spare)
         except NoStrategy:
             continue
-        points.append(Point(share, found.load, found.capacity))
+        if found.load:  # Else nobody is asked, and there is no limit.
+            points.append(Point(share, found.load, found.capacity))
     return points
 
 

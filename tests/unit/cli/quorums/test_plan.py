@@ -1,8 +1,10 @@
 """`quorate quorums choices|availability|plan` as a user types them; in a process of their own once, for the rest needs none."""
 
 import json
+import re
 from collections.abc import Sequence
 from itertools import combinations
+from math import isfinite
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -440,3 +442,37 @@ def test_a_plot_is_a_picture_of_load_and_capacity(tmp_path: Path) -> None:
     offers = as_json("plan", "file", "-n", "3", "--mix", "Read=90,Write=10")["offers"]
     assert len(lines) == 3 * min(len(offers), LINES_MAX), "two panels and the legend"
     assert "share of Read" in {each.text for each in root.findall(f"{space}text")}
+
+
+PINGED = """
+class Pinged:
+    def __init__(self) -> None:
+        self.count = 0
+
+    def add(self) -> None:
+        self.count += 1
+
+    def ping(self) -> str:
+        return "here"
+"""
+
+
+def test_a_plot_leaves_out_where_nobody_is_asked(tmp_path: Path) -> None:
+    """A ping needs no replica: of pings alone there is no load, and no limit."""
+    (tmp_path / "pinged.py").write_text(PINGED)
+    file = tmp_path / "plan.svg"
+    printed("plan", f"{tmp_path}/pinged.py:Pinged", "--mix", "add=1,ping=1", "--plot", str(file))
+    texts = [
+        each.text
+        for each in ElementTree.fromstring(file.read_text()).iter("{http://www.w3.org/2000/svg}text")
+    ]
+    ticks = [float(each) for each in texts if each and re.fullmatch("[0-9.e+-]+|inf|nan", each)]
+    assert len(ticks) == 2 * 5
+    assert all(map(isfinite, ticks))
+
+
+def test_nothing_is_drawn_where_there_is_no_offer(tmp_path: Path) -> None:
+    file = tmp_path / "plan.svg"
+    text = printed("plan", "file", "-n", "3", "--mix", "Read=1,Write=1", "--spare", "3", "--plot", str(file))
+    assert "give less --spare" in text.replace("\n", " ")
+    assert not file.exists()
