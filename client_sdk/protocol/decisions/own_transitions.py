@@ -59,10 +59,10 @@ def plan_own(
     has_run = bound >= stamp and not waiting
     for place, command in enumerate(commands):
         match command:
-            case RepairCommand() if failed is not None:
-                results[place] = results[place] or failed
             case RepairCommand():
-                results[place] += tuple(left_out or ())
+                # Also where there was no room to go on: what was taken out before is gone.
+                told = (*results[place], *(left_out or ()))
+                results[place] = told if told or failed is None else failed
             case InvokeCommand() if failed is not None:
                 results[place] = failed if (known := _known(builder, command)) is None else known
             case InvokeCommand() if has_run:

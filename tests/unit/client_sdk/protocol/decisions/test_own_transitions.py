@@ -405,6 +405,23 @@ def test_a_repair_takes_out_of_the_log_what_cannot_be_run_and_tells_it() -> None
     assert (without_code.results, without_code.summary) == ({0: ()}, holding())
 
 
+def test_a_repair_tells_what_it_took_out_before_there_was_no_room_to_go_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It was told that nothing was done; the call was gone, and no later repair told of it."""
+    monkeypatch.setattr(summary_builder, "AMBIGUOUS_BYTES_MAX", 2200)
+    wrong = Seen(Entry("e6", at(6), Value("17")), frozenset({"r1"}))
+    log = [wrong, stored(7, "add", "a"), stored(8, "add", "a")]
+    log = [replace(each, entry=replace(each.entry, id=f"{each.entry.t}" * 20)) for each in log]
+    named = tuple((f"{t}" * 400, CONTEXT.ballot) for t in range(3))
+    full = replace(NOTHING, ambiguous=named)
+    plan = planned(full, RepairCommand(Limits(), CART), call("content"), log=log)
+    assert [str(each).partition(" (")[0] for each in plan.results[0]] == ["taken out of the log: 17"]
+    assert plan.results[1] == TOO_MANY_TAKEN
+    assert plan.summary.horizon == at(6)
+    assert planned(plan.summary, RepairCommand(Limits(), CART), log=log).results == {0: TOO_MANY_TAKEN}
+
+
 def test_a_repair_goes_on_until_it_has_something_to_tell_or_all_has_run() -> None:
     narrow = replace(CONTEXT, limits=Limits(page_entries_max=2))
     log = [stored(t, "add", "a") for t in (6, 7, 8)]
