@@ -35,6 +35,7 @@ from quorate.client_sdk.protocol.core.values import (
     Serve,
     Settle,
 )
+from quorate.client_sdk.protocol.decisions.idempotency import TOO_MANY_TAKEN
 from quorate.client_sdk.protocol.decisions.lease_table import ClearCommand, PurgeDelayedCommand
 from quorate.client_sdk.protocol.decisions.transitions import Command, RepairCommand
 from quorate.client_sdk.protocol.operations import runs
@@ -133,6 +134,15 @@ def test_a_repair_of_unknown_outcome_tells_what_it_takes_out(is_told: bool) -> N
         stage.sleep(DEADLINE_S)
     assert (stage.result.reason, stage.result.definite) == ("unknown", False)
     assert stage.result.detail.endswith('. If it was done, this was:\ntaken out of leases: "iron"')
+
+
+def test_a_repair_of_unknown_outcome_that_would_have_failed_has_no_change_to_tell() -> None:
+    """It was decided beside others, who changed something. Its message could not be written, and the front end forgot all that was under way."""
+    stage = running(Repair("cart/ann", CART))
+    stage.commands[0].is_proposed, stage.commands[0].would_be = True, TOO_MANY_TAKEN
+    stage.sleep(DEADLINE_S)
+    assert (stage.result.reason, stage.result.definite) == ("unknown", False)
+    assert "If it was done" not in stage.result.detail
 
 
 def test_a_repair_that_was_certainly_not_done_tells_of_no_change() -> None:
