@@ -19,7 +19,7 @@ from ....api_specs.values import check_value
 from ....timestamps.ballot import Ballot
 from ....timestamps.timestamp import ZERO, Timestamp
 from ..core.log_cache import LogCache, shown_together
-from ..core.rounds import Event, Gathering, Task
+from ..core.rounds import Event, Gathering, Reconfigured, Task
 from ..core.values import AT_ONCE, Enqueue, Failed
 from ..decisions.pending import CommandResult
 from ..decisions.read_window import CELL_ROWS
@@ -97,10 +97,20 @@ def records_of(operation: Enqueue, machine: Machine) -> list[Value]:
 
 
 def ask_all_clocks(queue: str, task: Task, machine: Machine) -> Generator[float, Event, None]:
-    """By these it is told when items are due: who enqueues through one outbox hears of one clock, which may be wrong."""
+    """By these it is told when items are due: who enqueues through one outbox hears of one clock, which may be wrong. Nothing was sent before: where
+    the configuration changes meanwhile, it begins again."""
+    until_s = min(task.now.mono_s + PATIENCE_S, (task.now.mono_s + task.deadline_s) / 2)
+    while True:
+        try:
+            yield from _ask_clocks(queue, task, machine, until_s)
+            return
+        except Reconfigured:
+            task.begin_anew()
+
+
+def _ask_clocks(queue: str, task: Task, machine: Machine, until_s: float) -> Generator[float, Event, None]:
     round_ = looking(queue, task, machine)
     everyone = machine.choice_of(queue).votes.keys()
-    until_s = min(task.now.mono_s + PATIENCE_S, (task.now.mono_s + task.deadline_s) / 2)
     yield from round_.wait(lambda: round_.replies.keys() | round_.troubles.keys() >= everyone, until_s)
 
 

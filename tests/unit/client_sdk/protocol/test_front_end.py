@@ -23,7 +23,7 @@ from quorate.api_specs.messages import (
     Status,
 )
 from quorate.client_sdk.protocol.completion_notices import CELL_WAIT_S
-from quorate.client_sdk.protocol.configurations import joint
+from quorate.client_sdk.protocol.configurations import joint, moved
 from quorate.client_sdk.protocol.core.answer_times import RESEND_S_FIRST, RESEND_S_MAX
 from quorate.client_sdk.protocol.core.rounds import SOON_S
 from quorate.client_sdk.protocol.core.values import (
@@ -41,6 +41,7 @@ from quorate.client_sdk.protocol.core.values import (
     Peek,
     Read,
     Send,
+    Spans,
     Unanswered,
     Write,
 )
@@ -543,6 +544,26 @@ class Changing(Driven):
         first = len(self.sends)
         self.obey(self.front.reconfigure(self.both, self.now))
         return self.sends[first:]
+
+
+def test_enqueues_that_ask_for_clocks_together_ask_again_where_a_member_moves() -> None:
+    """The front end met an error of its own, and forgot all that was under way."""
+    driven = Driven()
+    before = document_of(*REPLICAS, choices=(ChoiceRule(QUEUE, outbox=True),), clock=EXACT)
+    driven.front = FrontEnd(before, site="a", seed=1)
+    numbers = driven.start(*[Enqueue(QUEUE, (X,), spans=Spans(delay_s)) for delay_s in (1.0, 2.0)])
+    first = len(driven.sends)
+    driven.obey(driven.front.reconfigure(moved(before, {"r2": "http://127.0.0.1:1/elsewhere"}), driven.now))
+    again = driven.sends[first:]
+    assert [(send.replica, type(send.request)) for send in again] == [(each, Collect) for each in REPLICAS]
+    for send in again:
+        driven.deliver(send, shown())
+    kept = driven.sends[-1]
+    assert isinstance(kept.request, Append)
+    driven.deliver(kept, Appended(Status(), (True, True)))
+    assert {number: type(outcome) for number, outcome in driven.outcomes.items()} == dict.fromkeys(
+        numbers, Done
+    )
 
 
 def test_what_was_under_way_asks_members_of_both_and_late_answers_of_before_count_for_nothing() -> None:
