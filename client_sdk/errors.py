@@ -93,5 +93,6 @@ def error_of(failed: Failed) -> QuorateError:
             return OutcomeUnknown(failed.detail)
         case "refused" | "key-reused":
             return RefusedByReplicas(failed.detail, definite=failed.definite)
-        case limit:
+        case limit if failed.definite:
             return LimitReached(failed.detail, limit)
+    return OutcomeUnknown(failed.detail)

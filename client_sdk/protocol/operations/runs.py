@@ -192,11 +192,13 @@ def _repair(operation: Repair, task: Task, machine: Machine) -> OutcomeSteps:
         command = RepairCommand(machine.limits, operation.type, operation.is_anew and not told)
         try:
             verdict = yield from decide(operation.object, command, task, machine)
-        except OperationFailed as failure:
+        except (OperationFailed, Expired) as failure:
             if not told:
                 raise
-            detail = "\n".join((f"{failure.outcome.detail}. Done before:", *told))
-            raise OperationFailed(replace(failure.outcome, detail=detail, definite=False)) from None
+            # A look at the clocks expires, where those of a new configuration are not known yet.
+            ended = failure.outcome(is_unknown=False) if isinstance(failure, Expired) else failure.outcome
+            detail = "\n".join((f"{ended.detail}. Done before:", *told))
+            raise OperationFailed(replace(ended, detail=detail, definite=False)) from None
         told += verdict.result
         if not verdict.result or operation.type is None:
             return Done(told, "Repair/Ok", verdict.answered)

@@ -4,9 +4,11 @@ from collections.abc import Generator
 from typing import Any, get_args
 
 import pytest
+from msgspec.structs import replace
 
 from quorate.adts.log import Leased, Value
 from quorate.adts.plain_class import PlainClass
+from quorate.api_specs.cluster import ClockSettings
 from quorate.api_specs.commands import (
     AcquireCommand,
     CompareAndSetCommand,
@@ -16,6 +18,7 @@ from quorate.api_specs.commands import (
     SettleResult,
 )
 from quorate.api_specs.messages import Row
+from quorate.client_sdk.errors import OutcomeUnknown, error_of
 from quorate.client_sdk.protocol.core.pacing import LOOK_S_FIRST
 from quorate.client_sdk.protocol.core.rounds import Event, Expired
 from quorate.client_sdk.protocol.core.values import (
@@ -121,6 +124,30 @@ def test_a_repair_begins_anew_once_and_then_looks_for_more() -> None:
     assert [asked.command for asked in stage.commands] == [RepairCommand(stage.limits, CART)]
     stage.decide(())
     assert stage.result.result == ("the state of a new object, in place of 17",)
+
+
+def test_a_repair_that_meets_a_bound_in_the_middle_is_no_error_that_says_that_nothing_was_done() -> None:
+    """Of a bound that is met the error is always definite."""
+    stage = running(Repair("cart/ann", CART))
+    stage.decide(("taken out of the log: 17",))
+    stage.decide(TOO_MANY_TAKEN)
+    error = error_of(stage.result)
+    assert (type(error), error.definite) == (OutcomeUnknown, False)
+    assert str(error).endswith("Done before:\ntaken out of the log: 17")
+
+
+def test_a_repair_that_has_changed_something_says_so_where_the_clocks_of_new_members_cannot_be_read() -> None:
+    """It was told that nothing was done, and what it had taken out was not told."""
+    stage = Stage(clock=ClockSettings())
+    stage.follow(replace(stage.document, types={"cart": "shop:Cart"}))
+    stage.show_clocks(0.0)
+    running(Repair("cart/ann", CART), stage)
+    stage.reconfigure("r1", "r4", "r5", "r6", "r7")
+    stage.decide(("taken out of the log: 17",))
+    assert not stage.is_over
+    stage.sleep(DEADLINE_S)
+    assert (stage.result.reason, stage.result.definite) == ("unavailable", False)
+    assert stage.result.detail.endswith("Done before:\ntaken out of the log: 17")
 
 
 @pytest.mark.parametrize("is_told", [True, False], ids=["told", "late"])
