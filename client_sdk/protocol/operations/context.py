@@ -168,12 +168,10 @@ def _verdict(
 
 def _with_changes(asked: PendingCommand, failed: Failed) -> Failed:
     """A repair of unknown outcome tells what it changes if it does: nobody can tell that later, and what it takes out is lost."""
-    is_told = isinstance(asked.command, RepairCommand) and isinstance(asked.would_be, tuple)
-    if (
-        failed.definite or not is_told or not asked.would_be
-    ):  # It would have failed, beside others who change something.
+    changes = asked.would_be if isinstance(asked.command, RepairCommand) else ()
+    if failed.definite or not changes or not isinstance(changes, tuple):  # No tuple: it would have failed.
         return failed
-    return replace(failed, detail=f"{failed.detail}. If it was done, this was:\n" + "\n".join(asked.would_be))
+    return replace(failed, detail=f"{failed.detail}. If it was done, this was:\n" + "\n".join(changes))
 
 
 def read_clocks(name: str, task: Task, machine: Machine, needed: Quorum) -> Generator[float, Event, None]:
