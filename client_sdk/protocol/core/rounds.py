@@ -429,7 +429,9 @@ class Gathering:
             event = yield min(self.next_resend_s, until_s, self._task.deadline_s)
             if isinstance(event, Answered):
                 self.note(event)
-            elif event is None:
+            elif (
+                event is None and not self._task.is_outdated
+            ):  # What was made under another configuration is sent in none.
                 self.resend_due()
         if not self._is_counted:
             self._is_counted = True

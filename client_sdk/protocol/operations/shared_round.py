@@ -135,6 +135,7 @@ class SideBySide:
         except Reconfigured:
             for part, numbers in self._take_open():
                 self._end(part, numbers, part.renewed())
+            return  # What is to be told belongs to the configuration of before.
         if round_.unasked and (known := [each for part in self._parts if (each := part.to_tell) is not None]):
             for replica in round_.unasked:
                 self._task.send_lazily(replica, *known)

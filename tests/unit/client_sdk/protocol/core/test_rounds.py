@@ -403,6 +403,19 @@ def test_a_round_ends_where_the_configuration_changes_whatever_was_answered() ->
         round_.answer("r2", OK)
 
 
+@pytest.mark.parametrize("first", [None, FIRST_TWO])
+def test_nothing_of_a_round_is_sent_in_another_configuration_though_it_is_due(
+    first: FirstAsked | None,
+) -> None:
+    """It would go as a message of that one: an accept under a term whose promises are of other quorums, say."""
+    round_ = Round(two, first=first)
+    before = list(round_.asked)
+    round_.post.epoch = 1
+    with pytest.raises(Reconfigured):
+        round_.sleep_until(RESEND_S_MAX)
+    assert round_.asked == before
+
+
 def test_no_round_begins_for_an_operation_of_the_configuration_before_and_one_does_once_it_goes_on() -> None:
     post = Post()
     task = Task(1, post, Now(0.0, 0), DEADLINE_S)

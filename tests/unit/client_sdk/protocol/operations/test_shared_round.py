@@ -262,6 +262,19 @@ def test_who_was_not_asked_is_told_what_is_known_to_be_stored_and_nothing_else(
     assert sharing.lazies == [Send("r3", (first.to_tell,), 0, lazy=True)]
 
 
+def test_nobody_is_told_in_a_new_configuration_what_was_stored_in_the_one_before(
+    first: NotingPart, second: NotingPart
+) -> None:
+    """Who was not asked may be no member any more, or have no fence where a decision has passed it."""
+    first.to_tell = Append("register/a", (entry(1),))
+    sharing = Sharing((first, [1]), (second, [2]), asked_first=("r1", "r2"))
+    sharing.answer("r1", OK, OK)
+    sharing.follow(replace(sharing.document, epoch=1))
+    sharing.answer("r2", OK, OK)
+    assert (sharing.ended.keys(), sharing.alone.keys()) == ({1}, {2})
+    assert not sharing.lazies
+
+
 def test_who_was_asked_after_all_is_told_nothing(first: NotingPart, second: NotingPart) -> None:
     first.to_tell = Append("register/a", (entry(1),))
     sharing = Sharing((first, [1]), (second, [2]), asked_first=("r1", "r2"))
