@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from quorate.adts.log import Value
+from quorate.adts.log import Summary, Value
 from quorate.api_specs.cluster import ChoiceRule
 from quorate.api_specs.limits import PLACES_MAX
 from quorate.api_specs.messages import (
@@ -19,11 +19,12 @@ from quorate.api_specs.messages import (
     Refused,
     Reply,
     Request,
+    Reserved,
     Scanned,
     Status,
 )
 from quorate.client_sdk.protocol.completion_notices import CELL_WAIT_S
-from quorate.client_sdk.protocol.configurations import joint, moved
+from quorate.client_sdk.protocol.configurations import joint, moved, settled
 from quorate.client_sdk.protocol.core.answer_times import RESEND_S_FIRST, RESEND_S_MAX
 from quorate.client_sdk.protocol.core.rounds import SOON_S
 from quorate.client_sdk.protocol.core.values import (
@@ -595,6 +596,45 @@ def test_a_write_goes_on_with_its_entry_and_gets_no_new_timestamp() -> None:
     last = driven.sends[-1].request
     assert isinstance(last, Collect)
     assert last.ballot is not None, "a decision is to say what became of it"
+
+
+def test_an_accept_that_is_due_again_is_not_sent_in_another_configuration() -> None:
+    """This process stood still meanwhile: what it hears first is that there is another one."""
+    driven = Changing()
+    driven.start(Dequeue(QUEUE, 1), CompareAndSet(CELL, None, X))
+    for send in list(driven.sends):
+        assert isinstance(send.request, Collect)
+        driven.deliver(send, shown(fence=send.request.fence))
+    assert any(isinstance(each, Accept) for each in driven.requests())
+    driven.now = Now(RESEND_S_MAX, START_US + int(RESEND_S_MAX * 1e6))
+    assert {type(send.request) for send in driven.change()} == {Collect}
+
+
+@pytest.mark.parametrize("keys", ["k", "kl"])
+def test_what_was_agreed_under_keys_two_configurations_ago_is_decided_be_it_of_one_enqueue_or_of_several(
+    keys: str,
+) -> None:
+    """It was sent to nobody; but who repeats it elsewhere may have stored it. Of two that began together this was forgotten: they took new timestamps. A change
+    that waits for keys of before does not come so soon; a schedule by hand does."""
+    driven = Changing()
+    driven.start(*[Enqueue(QUEUE, (X,), key=key) for key in keys])
+    for send in list(driven.sends):
+        driven.deliver(send, Reserved())
+    appends = [send for send in driven.sends if isinstance(send.request, Append)]
+    latest = max(each.t for send in appends for each in send.request.entries)  # type: ignore[union-attr]
+    for send in appends:
+        driven.lose(send, Unanswered("it is in configuration 2", definite=True, epoch=2))
+    first = len(driven.sends)
+    driven.obey(driven.front.reconfigure(settled(driven.both), driven.now))
+    asked = driven.sends[first:]
+    assert {type(send.request) for send in asked} == {Collect}
+    for send in asked:
+        driven.deliver(
+            send, shown(fence=latest, decided=ballot(1), horizon=latest, summary=Summary(horizon=latest))
+        )
+    assert [
+        (each.reason, each.definite) for each in driven.outcomes.values() if isinstance(each, Failed)
+    ] == [("unknown", False)] * len(keys)
 
 
 def test_marks_of_completeness_go_to_members_of_now() -> None:
