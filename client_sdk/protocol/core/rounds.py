@@ -150,6 +150,8 @@ class Task:
         self.deadline_s = deadline_s
         self.late_us = late_us
         """The deadline by the wall clock, with room for one that is set right: the monotonic one stands still while a machine is suspended."""
+        self.urgent_s = float("inf")
+        """The deadline of the most urgent whom it runs for, where that is an earlier one."""
         self.inbox: list[Event] = []
         self.steps: Steps | None = None
         self.is_begun = False
@@ -289,7 +291,8 @@ class Gathering:
         if is_enough is not None:
             first = self._task.first_asked(name, replicas, is_enough)
             self._relied_on = first.quorum
-            hedge_s = min(first.hedge_s, (self._task.deadline_s - self._begun_s) / 2)
+            until_s = min(self._task.deadline_s, self._task.urgent_s)
+            hedge_s = min(first.hedge_s, (until_s - self._begun_s) / 2)
             self.unasked = [each for each in replicas if each not in first.quorum | first.beside]
         for replica in replicas:
             if replica in self.unasked:

@@ -136,6 +136,7 @@ class Proposer:
                 yield from self._forwarding.forward(task, *chosen, self._finish)
                 continue
             task.deadline_s = max(asked.task.deadline_s for asked in batch)
+            task.urgent_s = min(asked.task.deadline_s for asked in batch)
             task.late_us = max(asked.task.late_us for asked in batch)
             task.renew()
             self._choose()

@@ -12,6 +12,7 @@ from quorate.api_specs.cluster import ChoiceRule, ClockSettings
 from quorate.api_specs.commands import AcquireCommand, CompareAndSetCommand, DequeueCommand, PeekCommand
 from quorate.api_specs.limits import DEFAULTS, Limits
 from quorate.api_specs.messages import Accept, Accepted, Collect, Collected, Refused, Row, Status
+from quorate.client_sdk.protocol.core.answer_times import HEDGE_S
 from quorate.client_sdk.protocol.core.values import Unanswered
 from quorate.client_sdk.protocol.decisions.pending import PendingCommand
 from quorate.client_sdk.protocol.decisions.proposer import (
@@ -121,6 +122,24 @@ def test_a_first_decision_takes_a_term_fences_what_it_takes_and_is_accepted_by_a
         "r2": None,
         "r3": accept.summary,
     }
+
+
+def test_others_are_asked_before_half_of_the_time_is_over_that_the_most_urgent_caller_has() -> None:
+    """Its own batch may hold callers with more time, for whom a silent replica would be waited for longer."""
+    deciding = Deciding()
+    deciding.asked_first = ("r1", "r2")
+    urgent = PendingCommand(DequeueCommand(1), deciding.caller(9, HEDGE_S[0]))
+    deciding.proposer.asked.append(urgent)
+    deciding.begin(DequeueCommand(1))
+    deciding.answer("r1", front(ONE, TWO, fence=TWO.t))
+    deciding.sleep(HEDGE_S[0] / 2)
+    assert deciding.waiting == {"r2", "r3"}
+    deciding.answer("r3", front(ONE, TWO, fence=TWO.t))
+    deciding.accept("r1")
+    deciding.sleep(HEDGE_S[0] / 4)
+    assert "r3" in deciding.waiting
+    deciding.accept("r3")
+    assert deciding.results == [(ONE,), (TWO,)]
 
 
 def test_who_is_to_accept_and_to_show_the_next_view_is_a_quorum_for_both() -> None:
