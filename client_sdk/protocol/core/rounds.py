@@ -487,7 +487,8 @@ class Gathering:
         useful = ", ".join(sorted(agreed)) or "no replica"
         silent: dict[str, list[str]] = {}
         for replica in sorted((self._pending.keys() | troubles.keys()) - agreed):
-            trouble = troubles.get(replica, "no answer").removeprefix(f"{replica}: ")
+            silence = "not asked yet" if replica in self.unasked else "no answer"
+            trouble = troubles.get(replica, silence).removeprefix(f"{replica}: ")
             silent.setdefault(trouble, []).append(replica)
         others = "; ".join(f"{', '.join(replicas)} ({trouble})" for trouble, replicas in silent.items())
         return f"gave a useful answer in time: {useful}; did not: {others or 'none'}"

@@ -403,6 +403,17 @@ def test_a_round_ends_where_the_configuration_changes_whatever_was_answered() ->
         round_.answer("r2", OK)
 
 
+def test_who_was_not_asked_is_not_said_to_be_silent() -> None:
+    """As where a process stood still until after its deadline."""
+    round_ = Round(two, first=FIRST_TWO)
+    round_.answer("r1", OK)
+    round_.task.now = Now(DEADLINE_S, 0)
+    with pytest.raises(Expired) as expired:
+        round_.answer("r1", OK)
+    told = "gave a useful answer in time: r1; did not: r2 (no answer); r3 (not asked yet)"
+    assert (expired.value.detail, expired.value.reached) == (told, {"r1", "r2"})
+
+
 @pytest.mark.parametrize("first", [None, FIRST_TWO])
 def test_nothing_of_a_round_is_sent_in_another_configuration_though_it_is_due(
     first: FirstAsked | None,
