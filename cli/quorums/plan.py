@@ -232,7 +232,7 @@ def plan_command(
     most = votes_max or _votes_max(known)
     candidates = candidates_of(setting, votes_max=most, rule=rule, systems=systems)
     front = plan(setting, chain(candidates, _searched(setting, search)), targets)
-    offers = thinned(front, within / 100)
+    offers = thinned(front, within / 100) if within else front
     near = len(front) - len(offers)
     if plot is not None and offers:
         _draw(plot, setting, offers)

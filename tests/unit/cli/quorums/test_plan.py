@@ -351,6 +351,15 @@ def test_what_comes_near_to_an_offer_is_left_out_and_counted() -> None:
     assert f"{few['near']} more come within 30 % of one of these in every figure" in done.stderr
 
 
+def test_without_a_tolerance_nothing_is_left_out_not_even_what_differs_by_rounding() -> None:
+    """Of 8 replicas 6 offers differ from others in the 13th digit."""
+    words = ("plan", "file", "-n", "8", "--mix", "Read=60,Write=40", "--rows", "1")
+    every, few = as_json(*words, "--within", "0"), as_json(*words, "--within", "1e-9")
+    assert every["near"] == 0
+    assert few["near"] > 0
+    assert few["found"] + few["near"] == every["found"]
+
+
 FOUR = ("file", "-n", "4", "--mix", "Read=90,Write=10", "--rows", "1000", "--within", "0")
 
 
