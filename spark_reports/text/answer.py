@@ -182,11 +182,7 @@ def findings(figures: Figures) -> list[Finding]:
         found.append(Finding("Measured", measured(figures.operations)))
         found.append(Finding("Predicted from joint failures", joint(figures.operations)))
         if len(figures.replicas) > 1:
-            found.append(
-                Finding(
-                    "Predicted as if independent", independent(figures.operations, sure=not short(figures))
-                )
-            )
+            found.append(Finding("Predicted as if independent", independent(figures)))
     elif figures.counterfactuals and len(figures.replicas) > 1:
         found.append(Finding("If failures were independent", independent_on_trace(figures)))
     if switching := adaptive.sentences(figures):
@@ -302,29 +298,33 @@ def _finer(rows: Sequence[OperationFigures], where: str, of: int) -> str:
     )
 
 
-def independent(operations: Sequence[OperationFigures], *, sure: bool) -> str:
-    """Say whether the prediction that takes failures for independent is off, and by how much.
+def independent(figures: Figures) -> str:
+    """Say how far independence misleads about the recommended choice, as a ratio of downtimes, and whether measurements show it off."""
+    shown = _independent_measured(figures.operations, sure=not short(figures))
+    return f"{independent_on_trace(figures)} {shown}" if figures.counterfactuals else shown
 
-    It is visibly off only where the intervals can be trusted: where `sure`.
-    """
+
+def _independent_measured(operations: Sequence[OperationFigures], *, sure: bool) -> str:
+    """Say of how many measurements the prediction is off; visibly only where the intervals can be trusted: where `sure`."""
     off = [row for row in operations if not row.independent_agrees]
     finer = [row for row in operations if row.independent_gap.certain]
     if off:
         more = len({id(row) for row in [*off, *finer]}) - len(off)
-        found = (
-            f"{'Visibly off' if sure else 'Off'} for {len(off)} of {len(operations)}, beyond their 95 % intervals: "
-            f"{_gap('predicted_independent', off)}."
-        )
-        return f"{found} Held together stretch by stretch, for {more} more." if more else found
+        found = f"{'Visibly off' if sure else 'Off'} for {len(off)} of {_measurements(len(operations))}, beyond their 95 % intervals."
+        return f"{found} Held together stretch by stretch of the run, for {more} more." if more else found
     if finer:
         return (
-            f"Off for {len(finer)} of {len(operations)}, as it shows when both are held together stretch by stretch of the "
-            f"run: {_gap('predicted_independent', finer)}. Each lies within its own 95 % interval."
+            f"Off for {len(finer)} of {_measurements(len(operations))}, as it shows when both are held together stretch by stretch of the "
+            "run. Each lies within its own 95 % interval."
         )
     return (
         f"Not visibly off: it lies within the 95 % interval of {_each(len(operations))}, so this run gives no proof "
         "against independence."
     )
+
+
+def _measurements(number: int) -> str:
+    return counted(number, "measured availability", "measured availabilities")
 
 
 def _each(number: int) -> str:
