@@ -352,6 +352,7 @@ class _Maker:
             asked,
             Origin(
                 kind=self.source.kind,
+                name=self.options.cluster or self.source.place.name or str(self.source.place),
                 files=tuple(path.name for path in self.source.files),
                 engine=engine,
                 linked=found.linked,

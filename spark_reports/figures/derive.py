@@ -41,6 +41,7 @@ class Origin:
     """Where the aggregates come from, as the report says it."""
 
     kind: str
+    name: str
     files: tuple[str, ...]
     engine: str
     linked: tuple[str, ...]
@@ -125,6 +126,7 @@ def block_count(found: Aggregates, questions: Questions) -> int | None:
 def _source(run: Run, origin: Origin) -> SourceFigures:
     return SourceFigures(
         kind=origin.kind,
+        name=origin.name,
         files=origin.files,
         engine=origin.engine,
         front_ends=run.front_ends,

@@ -54,6 +54,7 @@ class SourceFigures:
     """Where the figures come from."""
 
     kind: str
+    name: str
     files: tuple[str, ...]
     engine: str
     front_ends: tuple[str, ...]

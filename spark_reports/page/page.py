@@ -14,8 +14,8 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from ..model.aggregates import microseconds
 from ..model.figures import Figures
 from ..model.period import ReportPeriod
-from ..model.phrases import EARLIEST_S, LATEST_S, counted, duration, moment, unbroken
-from ..text import advice, answer, method, objectives
+from ..model.phrases import EARLIEST_S, LATEST_S, counted, duration, moment, shortened, unbroken
+from ..text import advice, answer, method, objectives, verdict
 from . import tables_choices, tables_objectives, tables_run
 from .charts import symbol
 from .charts_availability import availability
@@ -27,6 +27,7 @@ from .short_names import renamed, short_names
 TEMPLATE: Final = "report.html.jinja"
 FOLD_ROWS: Final = 24
 """A table with more rows is shown folded, and stays folded on paper."""
+NAME_CHARS_MAX: Final = 80
 
 
 def render(figures: Figures, versions: Mapping[str, str], *, parquet: bool, place: str) -> str:
@@ -76,6 +77,7 @@ def _answer(figures: Figures) -> dict[str, Any]:
     return {
         "measured_on": _measured_on(figures),
         "period": _period(figures),
+        "verdicts": verdict.verdicts(figures),
         "answers": answer.answers(figures),
         "summary": tables_choices.summary(figures),
         "reading": method.reading(figures),
@@ -167,6 +169,7 @@ def _measured_on(figures: Figures) -> str:
     what = f"{counted(attempts, 'operation')} on " if attempts else ""
     scale = answer.time_scale(window)
     return (
+        f"{shortened(figures.source.name, NAME_CHARS_MAX)}: {method.KINDS.get(figures.source.kind, figures.source.kind)}. "
         f"{what}{counted(len(figures.replicas), 'replica')}, {_since(window.start_s)}for "
         f"{duration(window.end_s - window.start_s)}.{' ' + scale if scale else ''}"
     )

@@ -35,6 +35,7 @@ class Table:
     columns: tuple[Column, ...]
     rows: tuple[tuple[Cell, ...], ...]
     left_out: int = 0
+    note: str = ""
 
 
 def table(caption: str, columns: Sequence[Column | str], rows: Iterable[Sequence[Cell | str]]) -> Table:

@@ -13,7 +13,7 @@ from ..model.figures import (
     OutageFigures,
     SummaryFigures,
 )
-from ..model.phrases import NO_BREAK, NO_VALUE, counted, duration, maybe_duration, percent, signed
+from ..model.phrases import NO_BREAK, NO_VALUE, counted, duration, listed, maybe_duration, percent, signed
 from ..text.adaptive import condition
 from .tables import Cell, Cells, Columns, Table, prose, table, text
 
@@ -34,21 +34,29 @@ def between(low: float | None, high: float | None) -> str:
 
 
 def summary(figures: Figures) -> Table:
-    """Give each operation under the recommended choice, if one is to be preferred, and under those in force."""
+    """Give each operation under the recommended choice, if one is to be preferred, and under those in force.
+
+    Operations of which a choice has the same to say share a row.
+    """
     kinds = adts(figures)
+    operations: dict[tuple[str, str, tuple[str, ...]], list[str]] = {}
+    for row in figures.summary:
+        if row.present or preferred(figures, row.adt) == row.choice:
+            cells = (
+                percent(row.available),
+                duration(row.downtime_month_s),
+                duration(row.longest_s),
+                maybe_duration(row.mttr_s),
+            )
+            operations.setdefault((row.adt, f"{row.choice}: {_role(figures, row)}", cells), []).append(
+                row.operation
+            )
+    order = list(dict.fromkeys((adt, choice) for adt, choice, _ in operations))
     rows: list[Cells] = [
-        [
-            Cell(
-                row.operation if len(kinds) == 1 else f"{row.adt}: {row.operation}",
-                f"{row.choice}: {_role(figures, row)}",
-            ),
-            percent(row.available),
-            duration(row.downtime_month_s),
-            duration(row.longest_s),
-            maybe_duration(row.mttr_s),
-        ]
-        for row in figures.summary
-        if row.present or preferred(figures, row.adt) == row.choice
+        [Cell(listed(names) if len(kinds) == 1 else f"{adt}: {listed(names)}", choice), *cells]
+        for (adt, choice, cells), names in sorted(
+            operations.items(), key=lambda item: order.index(item[0][:2])
+        )
     ]
     scaled = "; times are those of the plan" if figures.window.time_scale != 1 else ""
     columns: Columns = [

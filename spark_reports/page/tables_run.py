@@ -1,6 +1,7 @@
 """The tables of a run: operations and replicas, why measured and predicted differ, what was read and rejected. Pure."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
 from itertools import pairwise
 from typing import Final
 
@@ -103,26 +104,34 @@ def surprises(figures: Figures) -> Table:
             f"{row.surprises.outside_trace:,}",
         ]
         for row in figures.operations
+        if any(asdict(row.surprises).values())
     ]
     columns: Columns = [
         prose("Quorum choice"), text("Operation"), "Failed near a change", "Answered near a change",
         "Failed although enough were up", "Answered although too few were up", "State unknown",
     ]  # fmt: skip
-    return table(
+    made = table(
         "Attempts that ended otherwise than the replicas' state at their start would have it", columns, rows
     )
+    return replace(made, note=_others(len(figures.operations) - len(rows), "had no such attempt"))
 
 
 def outages(figures: Figures) -> Table:
+    met = [row for row in figures.operations if row.trace.outages or row.seen.outages]
     rows: list[Cells] = [
-        [row.choice, Cell(row.operation), *outage_cells(row.trace), *outage_cells(row.seen)]
-        for row in figures.operations
+        [row.choice, Cell(row.operation), *outage_cells(row.trace), *outage_cells(row.seen)] for row in met
     ]
     columns: Columns = [
         prose("Quorum choice"), text("Operation"), "Outages, from the trace", "Longest", "Mean time to recovery",
         "Outages, as operations saw them", "Longest", "Mean time to recovery",
     ]  # fmt: skip
-    return table("Times in which an operation could not be done", columns, rows)
+    made = table("Times in which an operation could not be done", columns, rows)
+    return replace(made, note=_others(len(figures.operations) - len(met), "met no outage"))
+
+
+def _others(number: int, what: str) -> str:
+    """Stand for the rows that hold nothing but zeros."""
+    return f"{counted(number, 'other operation')} {what}." if number else ""
 
 
 def replicas(figures: Figures) -> Table:

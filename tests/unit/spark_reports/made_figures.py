@@ -317,6 +317,7 @@ class Made:
     def source(self) -> SourceFigures:
         return SourceFigures(
             kind="run" if self.measured else "prometheus",
+            name="week" if self.measured else "up.json",
             files=("run.json", "operations.jsonl.gz", "replicas.csv") if self.measured else ("up.json",),
             engine="python",
             front_ends=("f1", "f2") if self.measured else (),

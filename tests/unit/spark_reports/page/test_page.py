@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 
 from quorate.spark_reports.model.aggregates import Rejected
-from quorate.spark_reports.model.figures import Figures
+from quorate.spark_reports.model.figures import Figures, SurpriseFigures
 from quorate.spark_reports.model.phrases import NO_BREAK
 from quorate.spark_reports.page.page import render
 from quorate.spark_reports.page.short_names import NAME_CHARS_MAX, short_names
-from quorate.spark_reports.page.tables_choices import answer
+from quorate.spark_reports.page.tables_choices import answer, summary
+from quorate.spark_reports.page.tables_run import outages, surprises
 from tests.unit.spark_reports.made_figures import Made
 from tests.unit.spark_reports.made_objectives import judged
 
@@ -142,12 +143,48 @@ def test_each_kind_of_run_has_its_charts() -> None:
     }
 
 
-def test_the_answer_comes_before_everything_else() -> None:
-    html = render(KINDS["measured"], VERSIONS, parquet=True, place=PLACE)
-    answer, table, findings, chart = (
-        html.index(part) for part in ('class="answer"', "<table", 'class="findings"', "<figure")
+def test_the_verdict_comes_before_tables_and_prose_last() -> None:
+    for kind in ("measured", "objectives", "trace"):
+        html = render(KINDS[kind], VERSIONS, parquet=True, place=PLACE)
+        verdict, table, answer, findings, chart = (
+            html.index(part)
+            for part in ('class="card verdict"', "<table", 'class="answer"', 'class="findings"', "<figure")
+        )
+        assert verdict < table < answer < findings < chart
+    unknown = render(KINDS["nothing-known"], VERSIONS, parquet=True, place=PLACE)
+    assert "verdict" not in unknown[unknown.index("<body") :]
+    assert "No choice can be recommended" in unknown
+
+
+def test_the_head_names_the_input_and_its_kind() -> None:
+    head = "".join(page(KINDS["trace"]).text)
+    assert "up.json: a saved answer of a Prometheus range query. 5 replicas" in head
+    assert "week: a measured run. " in "".join(page(KINDS["measured"]).text)
+
+
+def test_rows_of_zeros_are_one_sentence() -> None:
+    made = KINDS["measured"]
+    assert outages(made).note == ""
+    none = replace(made.operations[0].trace, outages=0, total_s=0.0, longest_s=0.0, mean_s=None)
+    first, *rest = (
+        replace(row, trace=none, seen=none, surprises=SurpriseFigures(0, 0, 0, 0, 0, 0))
+        for row in made.operations
     )
-    assert answer < table < findings < chart
+    one = replace(made, operations=(made.operations[0], *rest))
+    table = outages(one)
+    assert (len(table.rows), table.note) == (1, "7 other operations met no outage.")
+    assert (len(surprises(one).rows), surprises(one).note) == (1, "7 other operations had no such attempt.")
+    assert table.note in render(one, VERSIONS, parquet=True, place=PLACE)
+    assert "No operation met an outage." in render(
+        replace(made, operations=(first, *rest)), VERSIONS, parquet=True, place=PLACE
+    )
+
+
+def test_operations_of_which_a_choice_has_the_same_to_say_share_a_row_of_the_card() -> None:
+    made = KINDS["objectives"]
+    assert [row[0].text for row in summary(made).rows] == ["Enq and Deq", "Enq and Deq"]
+    apart = replace(made, summary=(replace(made.summary[0], available=0.5), *made.summary[1:]))
+    assert sorted(row[0].text for row in summary(apart).rows) == ["Deq", "Enq", "Enq and Deq"]
 
 
 def test_names_are_escaped_wherever_they_stand() -> None:
@@ -307,8 +344,8 @@ def test_objectives_have_a_card_near_the_top_with_what_each_day_burnt() -> None:
 def test_the_recommended_choice_stands_beside_the_one_in_force_with_its_command() -> None:
     text = " ".join(" ".join(page(KINDS["objectives"]).text).replace(NO_BREAK, " ").split())
     for row in (
-        "Enq enq-2: recommended 99.90 % 43.2 min 15 min 10 min",
-        "Enq enq-1: in force 98.5 % 10.8 h 15 min 10 min",
+        "Enq and Deq enq-2: recommended 99.90 % 43.2 min 15 min 10 min",
+        "Enq and Deq enq-1: in force 98.5 % 10.8 h 15 min 10 min",
     ):
         assert row in text
     card = text.index("The recommended choice and the one in force")
