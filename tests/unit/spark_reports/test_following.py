@@ -41,7 +41,8 @@ TIMEOUT_S: Final = 400
 def told(path: Place) -> dict[str, Any]:
     """Figures, but for what names the engine and the files."""
     found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    del found["versions"], found["keys"], found["source"]["engine"], found["source"]["files"]
+    del found["versions"], found["keys"]
+    del found["source"]["engine"], found["source"]["files"], found["source"]["name"]
     return found
 
 

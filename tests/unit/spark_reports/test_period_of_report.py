@@ -29,7 +29,8 @@ def told(place: Path, out: Path, engine: Engine, asked: Asked, **options: Any) -
     of Parquet (there is none)."""
     made = make_report(place, out, Options(engine=engine, asked=asked, **options))
     found: dict[str, Any] = json.loads(made.json.read_text(encoding="utf-8"))
-    del found["versions"], found["keys"], found["source"]["engine"], found["source"]["files"]
+    del found["versions"], found["keys"]
+    del found["source"]["engine"], found["source"]["files"], found["source"]["name"]
     for row in found["rejected"]:
         if not row["source"].endswith(".jsonl"):
             del row["example"]

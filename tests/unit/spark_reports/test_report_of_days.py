@@ -46,7 +46,8 @@ def figures(place: Path | None, out: Path, options: Options) -> tuple[dict[str, 
     """Figures, but for what names the input and the engine; and what was told."""
     made = make_report(place, out, options)
     found: dict[str, Any] = json.loads(made.json.read_text(encoding="utf-8"))
-    del found["versions"], found["keys"], found["source"]["engine"], found["source"]["files"]
+    del found["versions"], found["keys"]
+    del found["source"]["engine"], found["source"]["files"], found["source"]["name"]
     return found, made.notes
 
 

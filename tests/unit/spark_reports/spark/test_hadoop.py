@@ -58,7 +58,7 @@ def place_at(spark: "SparkSession", uri: str) -> "HadoopPlace":
 def figures(path: Place) -> dict[str, Any]:
     """Figures, but for what names the engine."""
     found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    del found["versions"], found["source"]["engine"]
+    del found["versions"], found["source"]["engine"], found["source"]["name"]
     return found
 
 
