@@ -100,16 +100,29 @@ def follow(
     _check(place, options, every_s)
     last_us = options.asked.last_us or LAST_US
     follower = _Follower(place, output_dir, replace(options, asked=Asked(last_us=last_us)), last_us)
+    stops: list[Event] = []
     try:
         session = local_session(
             options.master or EMBEDDED, driver_memory=options.driver_memory, conf=options.conf
         )
         with session as spark, stopping as stop:
+            stops.append(stop)
             while not stop.is_set():
                 follower.look(spark, stop, told)
                 stop.wait(every_s)
     except SparkMissing as error:
         raise SparkMissing(f"--follow learns of new files from Spark. {error}; {INSTEAD}") from error
+    except Exception as error:
+        # A signal to all processes of the group, as systemd and timeout send it, ends Java too, in the middle of whatever is under way.
+        if not (any(stop.is_set() for stop in stops) and _is_of_java(error)):
+            raise
+
+
+def _is_of_java(error: Exception) -> bool:
+    """Whether it may come of Spark's Java process having ended."""
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped] # noqa: PLC0415 - the room works without Spark installed
+
+    return isinstance(error, (ConnectionError, Py4JError))
 
 
 def _check(place: Path, options: Options, every_s: float) -> None:

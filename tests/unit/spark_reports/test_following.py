@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -128,6 +128,40 @@ def test_a_follower_that_is_killed_goes_on_and_counts_nothing_twice(
     assert sorted(noted(out)) == [
         f"{name}-1-{part}.jsonl.gz" for name in ("operations", "probes") for part in (2, 3)
     ], "older files are forgotten, and may be taken away"
+
+
+@pytest.mark.spark
+def test_a_signal_to_all_processes_of_the_command_ends_it_as_one_to_itself(tmp_path: Path) -> None:
+    """As systemd and `timeout` send it: Java ends with it, and before Python could tell it to."""
+    arriving, out = Arriving(tmp_path), tmp_path / "out"
+    arriving.bring(0)
+    words = [
+        "-m",
+        "quorate.cli.main",
+        "report",
+        "--follow",
+        "--input",
+        str(arriving.place),
+        "--out",
+        str(out),
+    ]
+    with subprocess.Popen(
+        [sys.executable, *words, "--last", "60s", "--every", "600s", "--json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as command:
+        try:
+            assert command.stdout is not None
+            assert json.loads(command.stdout.readline())["new_files"] == 2
+            os.killpg(command.pid, signal.SIGTERM)
+            _, said = command.communicate(timeout=TIMEOUT_S)
+            assert command.returncode == 0, said
+            assert "refused" not in said
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(command.pid, signal.SIGKILL)
 
 
 def commits(out: Path) -> list[str]:
