@@ -38,8 +38,8 @@ NUMBER_PATTERN: Final = r"^[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?$"
 TIME_S_MAX: Final = 1e11
 """Times beyond this (the year 5138) are refused: most likely milliseconds, and microseconds stay exact below it."""
 
-REPLICAS_MAX: Final = 16
-"""More replicas than this are refused, because up to 2**replicas different up-sets are tabled by name."""
+REPLICAS_MAX: Final = 25
+"""As many as a cluster may have. More are refused: a probe has room for the numbers of 32 of them."""
 
 LAG_S: Final = 1.0
 """How near to a change of the deciding state, in seconds, an attempt counts as met by it, where nothing else is said."""

@@ -1,11 +1,13 @@
 """The whole report: made without Java from the reference, of every kind of input, and once with Spark."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from quorate.api_specs.limits import REPLICAS_MAX
 from quorate.spark_reports import report
 from quorate.spark_reports.figures import figure_tables
 from quorate.spark_reports.model.errors import JavaMissing, ReportError, SparkMissing
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 PYTHON = Options(engine="python")
+TWENTY_FIVE = [f"r{number}" for number in range(1, 26)]
 
 
 def figures_in(path: Place) -> dict[str, Any]:
@@ -114,6 +117,22 @@ def test_edges_give_an_honest_report(tmp_path: Path, replicas: int, failing: boo
         )
         assert all(row.low < 1 for row in figures.operations), "no failure seen is not: none possible"
         assert figures.correlation.variance_ratio is None
+
+
+def test_a_report_holds_as_many_replicas_as_a_cluster(tmp_path: Path) -> None:
+    assert len(TWENTY_FIVE) == REPLICAS_MAX
+    trace = tmp_path / "up.csv"
+    trace.write_text(
+        f"start_s,end_s,up\n0,900,{'|'.join(TWENTY_FIVE)}\n900,1000,{'|'.join(TWENTY_FIVE[:9])}\n"
+    )
+    options = replace(PYTHON, adt="queue", mix={"Enq": 1, "Deq": 1})
+    figures = make_report(trace, tmp_path / "out", options).figures
+    deq = {
+        row.initial: row for row in figures.counterfactuals if row.operation == "Deq" and row.kind == "typed"
+    }
+    assert len(deq) == REPLICAS_MAX
+    assert [deq[str(votes)].predicted_joint for votes in (17, 25)] == [0.9, 0.9]
+    assert deq["25"].predicted_independent == pytest.approx(0.9**16)
 
 
 def test_all_replicas_down_all_the_time(tmp_path: Path) -> None:
@@ -345,7 +364,9 @@ def test_spark_answers_for_a_trace_and_for_probes_alone_as_python_does(
     measured_run.write_probes(probes)
     for name in ("run.json", "replicas.csv", "operations.jsonl"):
         (probes / name).unlink()
-    for place in (trace, probes):
+    many = tmp_path / "many.csv"
+    many.write_text(f"start_s,end_s,up\n0,60,{'|'.join(TWENTY_FIVE)}\n60,70,{'|'.join(TWENTY_FIVE[:9])}\n")
+    for place in (trace, probes, many):
         found, expected = (
             figures_in(make_report(place, tmp_path / "out", Options(engine=engine, adt="register")).json)
             for engine in ("spark", "python")

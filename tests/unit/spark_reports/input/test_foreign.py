@@ -197,8 +197,8 @@ def test_votes_choose_the_replicas_that_count() -> None:
         select(found, {"x": 1})
     with pytest.raises(ReportError, match="gives no replica a vote"):
         select(found, {"a": 0})
-    many = Foreign(tuple(f"r{i}" for i in range(17)), [], {})
-    with pytest.raises(ReportError, match="has 17 replicas, a report holds 16"):
+    many = Foreign(tuple(f"r{i}" for i in range(26)), [], {})
+    with pytest.raises(ReportError, match="has 26 replicas, a report holds 25"):
         select(many, {})
 
 

@@ -92,8 +92,8 @@ REFUSED: list[tuple[Any, str]] = [
     (measured_run.document(format=1), '"format" is 1; this report reads 2'),
     (measured_run.document(replicas=0), '"replicas" must name at least one'),
     (
-        {**measured_run.document(), "replicas": {f"r{i}": {"votes": 1} for i in range(17)}},
-        "names 17 replicas",
+        {**measured_run.document(), "replicas": {f"r{i}": {"votes": 1} for i in range(26)}},
+        "names 26 replicas",
     ),
     ({**measured_run.document(), "replicas": {"a,b": {"votes": 1}}}, "'a,b' needs a name"),
     ({**measured_run.document(), "replicas": {"r1": {"votes": -1}}}, "votes of replica 'r1' are -1"),
