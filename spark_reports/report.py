@@ -73,6 +73,7 @@ class Options:
         present: the choice in force, by its name in the report; None for those that were run, or majorities.
         store: a folder, or a URI as text, that keeps what the probes of each day come to; only days that are new or changed are read of the input.
         cluster: the name under which the store keeps them.
+        name: what the page calls the input; None for the name of its file or folder, or of the cluster in the store.
     """
 
     engine: Engine = "auto"
@@ -90,6 +91,7 @@ class Options:
     present: str | None = None
     store: Where | None = None
     cluster: str | None = None
+    name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -352,7 +354,10 @@ class _Maker:
             asked,
             Origin(
                 kind=self.source.kind,
-                name=self.options.cluster or self.source.place.name or str(self.source.place),
+                name=self.options.name
+                or self.options.cluster
+                or self.source.place.name
+                or str(self.source.place),
                 files=tuple(path.name for path in self.source.files),
                 engine=engine,
                 linked=found.linked,

@@ -119,6 +119,7 @@ def _of_cluster(cluster: str, out: Path, wanted: dict[str, Any]) -> Prepared:
     document, store = cluster_document(cluster), wanted["store"] and _local("--store", wanted["store"])
     asked, from_s, to_s = time_asked(wanted["asked"], of_days=store is not None)
     known = {"asked": asked, "adt": wanted["adt"] or _type_kept(document)}
+    known["name"] = document.name
     known["cluster"] = None if store is None else document.name
     is_kept = store is not None and (ClusterFolder(store, document.name).place / MANIFEST).is_file()
     with tempfile.TemporaryDirectory(prefix="quorate-probes-") as scratch:

@@ -61,7 +61,7 @@ KEYS: Final[Mapping[str, str]] = {
     "keys": "this table",
     "source.kind": "`run`: a measured run; `probes`: a prober's samples alone; `trace`: a CSV of up times; "
     "`prometheus`: a saved answer of a range query",
-    "source.name": "name of the file or folder that was reported on, or of the cluster whose days a store keeps",
+    "source.name": "name of the file or folder that was reported on, or of the cluster whose replicas were asked or whose days a store keeps",
     "source.files": "names of the files that were read",
     "source.engine": "`spark` or `python`; both compute the same figures",
     "source.front_ends": "who ran operations; empty where none were recorded",

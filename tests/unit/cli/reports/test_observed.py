@@ -163,6 +163,7 @@ def test_a_new_store_gets_step_and_votes_of_the_cluster_and_keeps_them(
     options = wanted(store=tmp_path / "days", cluster=str(file))
     found = prepare(STORY, [], tmp_path / "out", options).wanted
     assert (found["cluster"], found["step_s"], found["votes"]) == ("shop", 5, {"r1": 1})
+    assert found["name"] == "shop"
     given = prepare(STORY, [], tmp_path / "out", options | {"step_s": 7.0, "votes": {"r1": 3}}).wanted
     assert (given["step_s"], given["votes"]) == (7.0, {"r1": 3})
     make_report(tmp_path / "out" / "probes", tmp_path / "out", Options(**{**found, "adt": "queue"}))
