@@ -70,7 +70,7 @@ class Options:
         lag_s: how near to a change an attempt counts as met by it, in seconds.
         asked: the time whose rows count; all, where nothing is asked.
         slo: service level objectives, each as a share, by the name of an operation or event class.
-        present: the choice in force, by its name in the report; None for those that were run, or majorities.
+        present: the choice in force, by its name in the report or as a rule of a cluster; None for those that were run, or majorities.
         store: a folder, or a URI as text, that keeps what the probes of each day come to; only days that are new or changed are read of the input.
         cluster: the name under which the store keeps them.
         name: what the page calls the input; None for the name of its file or folder, or of the cluster in the store.
@@ -88,7 +88,7 @@ class Options:
     lag_s: float = LAG_S
     asked: Asked = EVERYTHING
     slo: Mapping[str, Fraction] = field(default_factory=dict)
-    present: str | None = None
+    present: objectives.Present = None
     store: Where | None = None
     cluster: str | None = None
     name: str | None = None

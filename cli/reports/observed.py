@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct
 from rich.console import Console
 
-from ...adts.types.catalogue import known_types
+from ...adts.types.catalogue import CONFIGURATION, known_types
 from ...api_specs.cluster import ClusterDocument
 from ...api_specs.messages import PROBE_LOG_PATH, ProbeRow
 from ..cluster.document import DEFAULT_NAME, url_of
@@ -120,6 +120,8 @@ def _of_cluster(cluster: str, out: Path, wanted: dict[str, Any]) -> Prepared:
     asked, from_s, to_s = time_asked(wanted["asked"], of_days=store is not None)
     known = {"asked": asked, "adt": wanted["adt"] or _type_kept(document)}
     known["name"] = document.name
+    in_force, unsure = _in_force(document, known["adt"])
+    known["present"] = wanted["present"] or in_force
     known["cluster"] = None if store is None else document.name
     is_kept = store is not None and (ClusterFolder(store, document.name).place / MANIFEST).is_file()
     with tempfile.TemporaryDirectory(prefix="quorate-probes-") as scratch:
@@ -130,7 +132,25 @@ def _of_cluster(cluster: str, out: Path, wanted: dict[str, Any]) -> Prepared:
         found = _merged([Path(scratch)], out, wanted | known)
     silent = _listed(seen)
     missing = [f"Without all that some replicas saw: {silent}."] if silent else []
-    return found._replace(notes=[*found.notes, *missing])
+    return found._replace(
+        notes=[*found.notes, *missing, *([unsure] if unsure and not wanted["present"] else [])]
+    )
+
+
+def _in_force(document: ClusterDocument, adt: Any) -> tuple[dict[str, tuple[int, int]] | None, str]:
+    """The quorums that the cluster's rule gives objects of the type, in votes; else a sentence, where its rules do not say it so."""
+    name = adt if isinstance(adt, str) else getattr(adt, "name", "")
+    rules = [each for each in document.choices if name in document.specifications and each.covers(name)]
+    if len(rules) == 1 and rules[0].classes and rules[0].ordering == "clock" and rules[0].standing is None:
+        sizes = document.choice_by(rules[0], name).classes
+        return {event: (each.initial, each.final) for event, each in sizes.items()}, ""
+    if not rules:
+        return None, ""
+    named = ", ".join(rule.objects for rule in rules)
+    return (
+        None,
+        f"Majorities are taken to be in force; the cluster has rules for {named}: name another choice with --present.",
+    )
 
 
 def _fetch_all(document: ClusterDocument, folder: Path, from_s: float, to_s: float) -> dict[str, _Seen]:
@@ -178,7 +198,8 @@ def _type_kept_at(document: ClusterDocument, url: str) -> str | None:
     kept = [
         name
         for name in known_types().keys() & document.specifications.keys()
-        if get(url, f"/v1/overview?{urlencode({'prefix': f'{name}/', 'limit': 1})}", token).get("objects")
+        for shown in [get(url, f"/v1/overview?{urlencode({'prefix': f'{name}/', 'limit': 2})}", token)]
+        if any(each["object"] != CONFIGURATION for each in shown.get("objects", ()))
     ]
     return kept[0] if len(kept) == 1 else None
 

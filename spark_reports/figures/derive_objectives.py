@@ -9,7 +9,7 @@ from ..model.aggregates import Aggregates
 from ..model.days import days_of
 from ..model.figures import DayFigures, ObjectiveFigures, VerdictFigures
 from ..model.models import US_PER_S, Model
-from ..model.objectives import Budget, Tally, added, choices_of, names_of, present_choices, quorum_of
+from ..model.objectives import Budget, Present, Tally, added, choices_of, names_of, present_choices, quorum_of
 from ..model.questions import Questions
 from ..model.quorum_choices import Choice, ClassQuorum, is_valid
 from ..model.run_document import Run
@@ -23,7 +23,7 @@ class Wanted:
     """The objectives, each as a share by the name of an operation or event class, and the choice that is said to be in force."""
 
     targets: Mapping[str, Fraction]
-    present: str | None = None
+    present: Present = None
 
 
 def objectives(

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from ..model.figures import CounterfactualFigures, RecommendationFigures, SummaryFigures
-from ..model.objectives import present_choices
+from ..model.objectives import Present, present_choices
 from ..model.questions import Questions
 
 MONTH_S: Final = 30 * 86_400.0
@@ -13,7 +13,7 @@ MONTH_S: Final = 30 * 86_400.0
 def summary(
     questions: Questions,
     votes: Mapping[str, int],
-    present: str | None,
+    present: Present,
     rows: Sequence[CounterfactualFigures],
     recommendations: Sequence[RecommendationFigures],
     time_scale: float,

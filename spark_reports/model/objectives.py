@@ -10,13 +10,18 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-from ...adts.specification import operation_of
+from ...adts.specification import EventClass, operation_of
 from ...quorums.choices.choice import BadChoice, QuorumChoice
 from .errors import ReportError
 from .questions import Questions
 from .quorum_choices import Choice, ClassQuorum
 
 NAMES_MAX: Final = 12
+
+Sizes = Mapping[EventClass, tuple[int, int]]
+"""Initial and final quorums in votes, as a rule of a cluster has them."""
+Present = str | Sizes | None
+"""What says which choice is in force: its name in the report, or the rule that the objects have; None where nothing does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +85,7 @@ def quorum_of(choice: Choice, name: str) -> ClassQuorum | None:
     return next((each for each in choice.classes if each.event_class == name), None)
 
 
-def check(
-    questions: Questions, names: Collection[str], present: str | None, votes: Mapping[str, int]
-) -> None:
+def check(questions: Questions, names: Collection[str], present: Present, votes: Mapping[str, int]) -> None:
     """See that objectives are of something that was measured, and that the present choice is one that was looked at.
 
     Raises:
@@ -94,7 +97,7 @@ def check(
             there = "; ".join(f"{adt}: {', '.join(own)}" for adt, own in known.items())
             raise ReportError(f"--slo names {name}, which nobody measured; there are {there}")
     choices = [each.name for each in questions.choices]
-    if present is not None and present not in choices:
+    if isinstance(present, str) and present not in choices:
         shown = "; ".join(choices[:NAMES_MAX]) + ("; …" if len(choices) > NAMES_MAX else "")
         raise ReportError(f"--present names {present!r}, which was not looked at; there are {shown}")
     for adt, own in known.items():
@@ -105,20 +108,25 @@ def check(
 
 
 def present_choices(
-    questions: Questions, adt: str, votes: Mapping[str, int], named: str | None
+    questions: Questions, adt: str, votes: Mapping[str, int], present: Present
 ) -> frozenset[str]:
-    """The choices in force: the one that is named, else those that were run, else majorities, which objects have where no rule is for them."""
+    """The choices in force: the one that is named, or has the quorums of a rule; else those that were run, else majorities, which objects have
+    where no rule is for them."""
     own = choices_of(questions, adt)
-    if named is not None and any(each.name == named for each in own):
-        return frozenset({named})
+    if isinstance(present, str) and any(each.name == present for each in own):
+        return frozenset({present})
     run = frozenset(each.name for each in own if each.run_as is not None)
-    return run or frozenset(_majorities(questions, adt, own, votes))
+    rule = present if isinstance(present, Mapping) else {}
+    return run or frozenset(_of_rule(questions, adt, own, votes, rule))
 
 
-def _majorities(questions: Questions, adt: str, own: Sequence[Choice], votes: Mapping[str, int]) -> list[str]:
+def _of_rule(
+    questions: Questions, adt: str, own: Sequence[Choice], votes: Mapping[str, int], rule: Sizes
+) -> list[str]:
+    """The choice with the quorums of a rule, which fills in majorities for what it leaves out."""
     specification = questions.types.get(adt)
     try:
-        default = None if specification is None else QuorumChoice(specification, votes, {})
+        default = None if specification is None else QuorumChoice(specification, votes, rule)
     except BadChoice:
         default = None
     if default is None:

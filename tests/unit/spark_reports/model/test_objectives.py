@@ -75,6 +75,8 @@ def test_the_present_choice_is_named_or_was_run_or_is_majorities() -> None:
     assert present_choices(asked("a", "b"), "queue", VOTES, None) == {"a", "b"}
     assert present_choices(asked("a", "b"), "queue", VOTES, "b") == {"b"}
     assert present_choices(asked("a"), "queue", VOTES, majorities) == {majorities}
+    assert present_choices(asked(), "queue", VOTES, SIZES) == {"Enq (0, 1), Deq (3, 1)"}, "as a rule has it"
+    assert present_choices(asked(), "queue", VOTES, {"Deq/Ok": (3, 3)}) == set(), "none that was looked at"
 
 
 def test_where_nothing_says_which_choice_is_in_force_it_must_be_named() -> None:
