@@ -20,7 +20,7 @@ from ...api_specs.limits import BACKUP_SENT_S_MAX
 from ..access.token_list import Access
 from ..http.gate import CALLER
 from ..http.problems import Refusal
-from ..http.routers import PROTOCOL_TAG, of_application, tagged
+from ..http.routers import AS_DIGITS, PROTOCOL_TAG, of_application, tagged
 from ..logs.audit import audit
 from ..service.copying import Copies, Copy
 from .service_api import AskedMember
@@ -179,7 +179,7 @@ async def get_holdings(
     member: AskedMember,
     after: Annotated[str, Query(description="Names above this one, in order", examples=["queue/jobs"])] = "",
     limit: Annotated[
-        int, Query(ge=1, le=NAMES_MAX, description="At most so many names", examples=[1000])
+        int, Query(ge=1, le=NAMES_MAX, description="At most so many names", examples=[1000]), AS_DIGITS
     ] = NAMES_MAX,
 ) -> dict[str, Any]:
     """For `quorate change`: in which configuration the replica is, and what of the one before has to be carried over."""

@@ -45,7 +45,7 @@ from ..http.cancellation import ends_before_caller_goes, has_gone
 from ..http.fair_queue import FairQueue, Slots
 from ..http.large_bodies import CLOCK, asked_at, is_unheard, turn
 from ..http.problems import Refusal, refusal_of
-from ..http.routers import of_application
+from ..http.routers import AS_DIGITS, of_application
 from .answers import length_of
 
 DEADLINE_S: Final = 5.0
@@ -95,6 +95,7 @@ KeysMax = Annotated[
         description=f"A page of at most so many keys (limit: {DEFAULTS.page_entries_max}); left out: all of them at one moment",
         examples=[100],
     ),
+    AS_DIGITS,
 ]
 DeadlineS = Annotated[
     float | None,
@@ -104,6 +105,7 @@ DeadlineS = Annotated[
         description=f"Seconds that the operation may take (left out: {DEADLINE_S:g}, and what it waits)",
         examples=[DEADLINE_S],
     ),
+    AS_DIGITS,
 ]
 IdempotencyKey = Annotated[
     str | None,

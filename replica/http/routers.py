@@ -12,6 +12,8 @@ from typing import Any, Final, Literal
 
 from fastapi import APIRouter, Depends
 from fastapi.routing import APIRoute
+from pydantic import BeforeValidator
+from pydantic_core import PydanticCustomError
 from starlette.requests import Request
 
 from .json_body import JsonRoute
@@ -51,6 +53,17 @@ def _operation_id(route: APIRoute) -> str:
     """As generated clients call it: `get_queue` is `getQueue`."""
     first, *others = route.name.split("_")
     return first + "".join(map(str.title, others))
+
+
+def _as_digits(given: Any) -> Any:
+    """Refuse what Python, and nobody else, takes for a number: `1_0` is 10 there, and so is ` 10 `."""
+    if isinstance(given, str) and ("_" in given or given != given.strip()):
+        raise PydanticCustomError("number_form", "Input should be a number without underscores and spaces")
+    return given
+
+
+AS_DIGITS: Final = BeforeValidator(_as_digits)
+"""For each number of a query."""
 
 
 async def _known_query(request: Request) -> None:

@@ -18,7 +18,7 @@ from ...api_specs.cluster import ClusterDocument
 from ...api_specs.messages import Scan
 from ..http.large_bodies import turn
 from ..http.problems import Refusal
-from ..http.routers import of_application, tagged
+from ..http.routers import AS_DIGITS, of_application, tagged
 from ..service.member import Member
 from . import models
 from .cluster_scan import ClusterScan
@@ -64,7 +64,7 @@ async def get_overview(
     after: After = "",
     prefix: Prefix = "",
     limit: Annotated[
-        int, Query(ge=1, le=OBJECTS_MAX, description="Objects in the answer", examples=[20])
+        int, Query(ge=1, le=OBJECTS_MAX, description="Objects in the answer", examples=[20]), AS_DIGITS
     ] = OBJECTS,
 ) -> Response:
     """The cluster as this replica sees it now: who is up, and horizon, fence and entries of each object."""
@@ -87,7 +87,9 @@ async def get_trace(
         ),
     ],
     entries: Annotated[
-        int, Query(ge=1, le=ENTRIES_MAX, description="The newest entries of each replica", examples=[50])
+        int,
+        Query(ge=1, le=ENTRIES_MAX, description="The newest entries of each replica", examples=[50]),
+        AS_DIGITS,
     ] = ENTRIES,
 ) -> Response:
     """The logs of all replicas side by side, with leases and dead letters; what a replica does not hold is absent there."""

@@ -5,7 +5,7 @@ from typing import Annotated, Final
 from fastapi import Query
 from starlette.responses import PlainTextResponse, Response
 
-from ..http.routers import of_application, tagged
+from ..http.routers import AS_DIGITS, of_application, tagged
 from ..store.survey import TOLD_MAX
 from .metrics import CONTENT_TYPE, Metrics
 
@@ -29,7 +29,9 @@ metrics_router: Final = tagged("service")
 async def get_metrics(
     metrics: Annotated[Metrics, of_application("metrics")],
     queues: Annotated[
-        int, Query(ge=0, le=TOLD_MAX, description="Also of so many single queues, by name", examples=[20])
+        int,
+        Query(ge=0, le=TOLD_MAX, description="Also of so many single queues, by name", examples=[20]),
+        AS_DIGITS,
     ] = 0,
 ) -> Response:
     """What the replica has counted and measured, in the text format of Prometheus (docs/reference/metrics.md)."""

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from ...api_specs.messages import PROBE_LOG_PATH
 from ..http.problems import Refusal
-from ..http.routers import of_application, tagged
+from ..http.routers import AS_DIGITS, of_application, tagged
 from ..logs.probe_log import PLACE_PATTERN
 from ..upkeep.probing import Probes
 
@@ -41,7 +41,7 @@ class ProbeRows(BaseModel):
     )
 
 
-Time = Annotated[float, Query(ge=0, le=TIME_S_MAX, allow_inf_nan=False)]
+Time = Annotated[float, Query(ge=0, le=TIME_S_MAX, allow_inf_nan=False), AS_DIGITS]
 
 probes_router: Final = tagged("service")
 """The endpoint."""
