@@ -12,7 +12,7 @@ import typer
 from .. import __version__
 from ..adts.collector import collector_off
 from .failure import EXIT_FAILED, EXIT_OK, EXIT_USAGE
-from .groups import Group, UsageError
+from .groups import Group, UsageError, take_numbers_as_digits
 from .output import tell_error
 
 EXIT_CODES = (
@@ -113,6 +113,7 @@ def run() -> None:
     with collector_off():
         tree: Any = typer.main.get_command(app_of(sys.argv[1] if len(sys.argv) > 1 else ""))
     _leave_out_types_of_flags(tree)
+    take_numbers_as_digits(tree)
     if "--json" not in sys.argv:
         tree(prog_name="quorate")
         return

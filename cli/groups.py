@@ -5,9 +5,10 @@ Must not know any command.
 
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from difflib import get_close_matches
-from typing import Any, Final
+from functools import partial
+from typing import Any, Final, get_args, get_type_hints
 
 import typer
 from typer.core import TyperGroup
@@ -60,6 +61,26 @@ class Group(TyperGroup):
             return f"The name comes first: {ctx.command_path} {shlex.join([args[0], *names, *args[1:]])}"
         near = get_close_matches(args[0], self.commands, n=1)
         return f"Did you mean '{near[0]}'?" if near else f"There are: {', '.join(self.commands)}."
+
+
+def take_numbers_as_digits(command: Any) -> None:
+    """Have the command, and all below it, refuse what Python takes for a number, and nobody else: `1_0` is 10 there, and so is ` 10 `."""
+    hints = get_type_hints(command.callback) if command.callback else {}
+    for each in command.params:
+        hint = hints.get(each.name)
+        if {int, float} & {hint, *get_args(hint)}:
+            each.process_value = partial(_with_digits, each, each.process_value)
+    for below in getattr(command, "commands", {}).values():
+        take_numbers_as_digits(below)
+
+
+def _with_digits(option: Any, process: Callable[..., Any], ctx: Any, value: Any) -> Any:
+    for word in value if isinstance(value, list | tuple) else [value]:
+        if isinstance(word, str) and (
+            "_" in word or word != word.strip()
+        ):  # What is left out is a number already.
+            raise typer.BadParameter("write a number without underscores and spaces", ctx, option)
+    return process(ctx, value)
 
 
 def _with_options_behind(group: TyperGroup, args: list[str], help_names: list[str]) -> list[str]:

@@ -1,5 +1,6 @@
 """Options in front of their command, and what is said of a word that is no command."""
 
+import json
 import os
 import subprocess
 import sys
@@ -10,7 +11,7 @@ import typer
 from typer.testing import CliRunner
 
 from quorate.cli.app import app_of
-from quorate.cli.groups import _options_below
+from quorate.cli.groups import _options_below, take_numbers_as_digits
 
 
 def said(*words: str) -> str:
@@ -51,6 +52,36 @@ def test_an_option_takes_a_value_at_every_command_or_at_none() -> None:
     """In front of a command nobody can tell otherwise what is its value and what is the command."""
     tree: Any = typer.main.get_command(app_of())
     assert len(dict(_options_below(tree))) == len(set(_options_below(tree)))
+
+
+@pytest.mark.parametrize("number", ["1_0", " 10", "10\n"])
+def test_a_number_that_python_alone_reads_is_refused(number: str) -> None:
+    tree: Any = typer.main.get_command(app_of("register"))
+    take_numbers_as_digits(tree)
+    words = ["register", "leader", "read", "--cluster", "nowhere.toml", "--deadline"]
+    with pytest.raises(typer.BadParameter, match="write a number without underscores and spaces"):
+        tree([*words, number], standalone_mode=False)
+    assert tree([*words, "10"], standalone_mode=False) == 2  # There is no such file.
+
+
+def test_a_number_that_is_left_out_is_the_default() -> None:
+    tree: Any = typer.main.get_command(app_of("queue"))
+    take_numbers_as_digits(tree)
+    assert tree(["queue", "jobs", "dequeue", "--cluster", "nowhere.toml"], standalone_mode=False) == 2
+
+
+def test_the_command_refuses_it() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "quorate.cli.main", "queue", "jobs", "dequeue", "--json", "--max", "1_0"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, json.loads(done.stdout)["error"]) == (
+        2,
+        "Invalid value for '--max': write a number without underscores and spaces",
+    )
 
 
 @pytest.mark.parametrize(
