@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import httpx
 from starlette.applications import Starlette
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -32,7 +32,7 @@ ANSWER_S_MAX: Final = 30.0
 """Above the deadline that a replica gives an operation."""
 BODY_BYTES_MAX: Final = 2 * 1024 * 1024
 ANSWER_BYTES_MAX: Final = 64 * 1024 * 1024
-_PASSED_ON: Final = ("accept", "authorization", "content-type", "idempotency-key")
+_PASSED_ON: Final = (b"accept", b"authorization", b"content-type", b"idempotency-key")
 _PASSED_BACK: Final = ("content-type", "cache-control", "quorate-consistency", "retry-after")
 _HEAD_END: Final = b"</head>"
 _WITH_SCRIPT: Final = b'<script type="module" src="/playground/playground.js"></script>\n</head>'
@@ -58,12 +58,19 @@ def playground_app(cluster: LocalCluster, key: str) -> ASGIApp:
             yield
 
     return _OwnPagesAlone(
-        Starlette(routes=routes, exception_handlers={Refusal: _refused}, lifespan=connected)
+        Starlette(
+            routes=routes, exception_handlers={Refusal: _refused, ClientDisconnect: _gone}, lifespan=connected
+        )
     )
 
 
 async def _refused(_: Request, error: Any) -> Response:
     return ProblemResponse(error.problem, error.headers)
+
+
+async def _gone(_: Request, __: Any) -> Response:
+    """Nobody reads it: the client left before its body was there."""
+    return Response(status_code=400)
 
 
 class _OwnPagesAlone:
@@ -122,7 +129,8 @@ class _Playground:
         other."""
         too_large = Refusal("too-large", f"the playground takes bodies of up to {BODY_BYTES_MAX} bytes")
         body = await _whole(request.stream(), BODY_BYTES_MAX, too_large)
-        headers = {name: request.headers[name] for name in _PASSED_ON if name in request.headers}
+        # As bytes: they need not be ASCII, and the replica says what is wrong with them.
+        headers = [(name, value) for name, value in request.headers.raw if name in _PASSED_ON]
         path = request.scope["raw_path"].decode("ascii")
         query = request.scope["query_string"].decode("ascii")
         for id, url in self._running():

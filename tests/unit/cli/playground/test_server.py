@@ -1,10 +1,11 @@
 """What the playground's page does where a replica does not listen yet, or goes away in the middle of a request."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, MutableMapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 import httpx
 import pytest
@@ -92,3 +93,42 @@ async def test_bodies_and_answers_have_a_bound(cluster: Running, monkeypatch: py
         answer = await asked(cluster, "/v1/queues/q/items", b"x" * 10)
     assert (answer.status_code, len(heard)) == (500, 1)
     assert "more than 2 bytes" in answer.json()["detail"]
+
+
+async def test_what_is_no_ascii_in_a_header_is_passed_on(cluster: Running) -> None:
+    async with listening(b"HTTP/1.1 204 No Content\r\n\r\n") as (url, _):
+        cluster.places = {"r1": url}
+        transport = httpx.ASGITransport(playground_app(cluster, "key"))
+        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+            answer = await client.get("/v1/queues/q", headers=[(b"Idempotency-Key", b"\xc3\xbc")])
+    assert answer.status_code == 204
+
+
+async def test_a_client_that_leaves_within_its_body_is_no_error(cluster: Running) -> None:
+    """An error would come out of the application."""
+    headers = [(b"host", b"127.0.0.1"), (b"content-length", b"9")]
+    came: list[MutableMapping[str, Any]] = [
+        {"type": "http.request", "body": b"{", "more_body": True},
+        {"type": "http.disconnect"},
+    ]
+    said: list[MutableMapping[str, Any]] = []
+
+    async def receive() -> MutableMapping[str, Any]:
+        return came.pop(0)
+
+    async def send(message: MutableMapping[str, Any]) -> None:
+        said.append(message)
+
+    path = "/v1/queues/q/items"
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": path,
+        "raw_path": path.encode(),
+        "query_string": b"",
+        "headers": headers,
+    }
+    async with listening(b"") as (url, heard):
+        cluster.places = {"r1": url}
+        await playground_app(cluster, "key")(scope, receive, send)
+    assert (said[0]["status"], heard) == (400, [])
