@@ -5,6 +5,7 @@ JSON line of standard output). Must not decide what is an error: other rooms rai
 """
 
 import functools
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -32,6 +33,17 @@ _BAD_INPUT = (BadCluster, BadName, BadChoice, BadQuorums, BadPlan)
 _FOR_PROGRAMS: Final = KINDS["unauthorized"].advice.removesuffix(".")
 _FOR_COMMANDS: Final = "Set QUORATE_TOKEN to a token that this cluster accepts"
 """Who types commands sends no headers."""
+_OPTIONS: Final = {
+    "deadline_s": "--deadline",
+    "delay_s": "--delay",
+    "due_after_s": "--due-after",
+    "lease_s": "--lease",
+    "max_deliveries": "--max-deliveries",
+    "max_items": "--max",
+    "wait_s": "--wait",
+}
+"""Arguments of the SDK, as commands have them."""
+_ARGUMENT: Final = re.compile(rf"\b({'|'.join(_OPTIONS)})\b")
 
 AsJson = Annotated[bool, typer.Option("--json", help="Answer with one JSON line.")]
 
@@ -115,6 +127,8 @@ def exit_code(error: Exception) -> int:
 
 def _sentence(error: Exception) -> str:
     text = str(error).strip() or type(error).__name__
+    if isinstance(error, BadInput):
+        text = _ARGUMENT.sub(lambda found: _OPTIONS[found[1]], text)
     if isinstance(error, QuorateError) and not error.definite:
         text += " (outcome unknown: it may or may not have happened)"
     if isinstance(error, Unavailable):

@@ -5,7 +5,7 @@ import typer
 
 from quorate.api_specs.problems import KINDS
 from quorate.cli.output import answer, errors_shown, say
-from quorate.client_sdk import RefusedByReplicas
+from quorate.client_sdk import BadInput, RefusedByReplicas
 
 
 def test_who_types_commands_is_told_of_the_variable_and_not_of_a_header(
@@ -20,6 +20,17 @@ def test_who_types_commands_is_told_of_the_variable_and_not_of_a_header(
     shown = capsys.readouterr().err
     assert "asks for a token. Set QUORATE_TOKEN to a token that this cluster accepts)" in shown
     assert "header" not in shown
+
+
+def test_what_is_wrong_with_an_argument_names_the_option(capsys: pytest.CaptureFixture[str]) -> None:
+    wrong = BadInput(
+        "deadline_s 1 is below wait_s 2; deadline_s is 99.0: use above 0 to 25.0 (deadline_s_max)"
+    )
+    with pytest.raises(typer.Exit) as ended, errors_shown(as_json=False):
+        raise wrong
+    assert ended.value.exit_code == 2
+    told = "--deadline 1 is below --wait 2; --deadline is 99.0: use above 0 to 25.0 (deadline_s_max)"
+    assert capsys.readouterr().err == f"quorate: {told}\n"
 
 
 def test_error_gives_a_terminal_nothing_to_obey(capsys: pytest.CaptureFixture[str]) -> None:
