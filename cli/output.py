@@ -71,14 +71,17 @@ class AnswerLost(Failure):
     exit_code = EXIT_UNKNOWN
 
 
-def answer(as_json: bool, data: Any, text: str = "") -> None:
+def answer(as_json: bool, data: Any, text: str = "", *, is_look: bool = False) -> None:
     """The result of a command: `data` as one JSON line, or `text`; nothing for an empty text. Where its reader has gone, raises AnswerLost,
-    and says the answer on standard error: what was taken is shown nowhere else. Other trouble of writing, `cli.streams` sees to."""
+    and says the answer on standard error: what was taken is shown nowhere else. A mere look ends without a word. Other trouble of
+    writing, `cli.streams` sees to."""
     line = compact(data) if as_json else lines_spelled_out(text)
     try:
         if line:
             print(line, flush=True)
     except BrokenPipeError as error:
+        if is_look:  # Who has seen enough of it may look again.
+            raise typer.Exit(EXIT_FAILED) from None
         say(line)
         raise AnswerLost(lost_sentence(error.strerror or str(error))) from None
 

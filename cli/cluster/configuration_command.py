@@ -26,7 +26,7 @@ def configuration(cluster: ClusterOption = DEFAULT_NAME, as_json: AsJson = False
     """
     document = told_document(cluster)
     told = {"epoch": document.number, "hash": document.hash, "document": to_builtins(document)}
-    answer(as_json, told, text_in_force(document).removesuffix("\n"))
+    answer(as_json, told, text_in_force(document).removesuffix("\n"), is_look=True)
 
 
 def text_in_force(document: ClusterDocument) -> str:

@@ -29,16 +29,17 @@ from ..values import compact
 
 class Answer(NamedTuple):
     """What a command answers: with --json, and as text. `is_no`: "no" is an answer too, with the exit code that lets a shell
-    branch on it."""
+    branch on it. `is_look`: nothing was changed or taken."""
 
     data: Any
     text: str = ""
     is_no: bool = False
+    is_look: bool = False
 
 
 def shown(word: str, value: Any) -> Answer:
-    """One value."""
-    return Answer({word: value}, compact(value))
+    """One value that was looked at."""
+    return Answer({word: value}, compact(value), is_look=True)
 
 
 class Weak:
@@ -104,7 +105,7 @@ def asking(command: Callable[Concatenate[Asked, ...], Answer]) -> Callable[..., 
         with ExitStack() as ending:
             asked = Asked(context.obj, cluster, deadline_s, ending)
             told = command(asked, **words)
-        answer(as_json, asked.weak.labelled(told.data), told.text)
+        answer(as_json, asked.weak.labelled(told.data), told.text, is_look=told.is_look)
         if told.is_no:
             raise typer.Exit(EXIT_FAILED)
 

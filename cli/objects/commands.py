@@ -128,7 +128,7 @@ def get(asked: Asked, key: Key) -> Answer:
     """Show a key's value. Where it is absent: null, and exit code 1."""
     found = asked.client.perform(lookup(asked.name, key))
     value = found[0] if found else None
-    return Answer({"value": value}, compact(value), is_no=not found)
+    return Answer({"value": value}, compact(value), is_no=not found, is_look=True)
 
 
 @dictionary_app.command()
@@ -179,7 +179,7 @@ def items(asked: Asked, prefix: PrefixOption = "", *, pages: PagesOption = False
     """Show keys and values as they were at one moment: KEY, a tab, JSON."""
     found = _paged(asked.dictionary, prefix) if pages else asked.dictionary.items(prefix)
     lines = [f"{spelled_out(key)}\t{compact(value)}" for key, value in found.items()]
-    return Answer({"items": found}, "\n".join(lines))
+    return Answer({"items": found}, "\n".join(lines), is_look=True)
 
 
 def _paged(dictionary: Dictionary, prefix: str) -> dict[str, Any]:

@@ -98,7 +98,8 @@ def _settled(settle: Callable[..., object], tokens: Sequence[str], **options: An
 def leases(asked: Asked) -> Answer:
     """Count the leased values, those that wait to be delivered (again), and the dead letters."""
     counts = asked.queue.leases()
-    return Answer(to_builtins(counts), f"held {counts.held}  waiting {counts.waiting}  dead {counts.dead}")
+    text = f"held {counts.held}  waiting {counts.waiting}  dead {counts.dead}"
+    return Answer(to_builtins(counts), text, is_look=True)
 
 
 @queue_app.command()
@@ -107,7 +108,7 @@ def dead_letters(asked: Asked) -> Answer:
     """List the dead letters: id, reason, how often it was delivered, and the value."""
     letters = asked.queue.dead_letters()
     lines = (f"{each.id}\t{each.reason}\t{each.deliveries}\t{compact(each.value)}" for each in letters)
-    return Answer({"letters": to_builtins(letters)}, "\n".join(lines))
+    return Answer({"letters": to_builtins(letters)}, "\n".join(lines), is_look=True)
 
 
 @queue_app.command()

@@ -55,7 +55,7 @@ def list_objects(
     found = list(islice(_objects(document, prefix, after), limit + 1))
     shown, is_more = found[:limit], len(found) > limit
     if as_json:
-        answer(True, {"objects": shown, "next": shown[-1]["object"] if is_more else None})
+        answer(True, {"objects": shown, "next": shown[-1]["object"] if is_more else None}, is_look=True)
         return
     if not shown:
         answer(False, None, f"No object{f' has a name that begins with {prefix}' if prefix else ''}.")

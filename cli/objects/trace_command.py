@@ -49,7 +49,7 @@ def trace(
         told = "; ".join(f"{', '.join(ids)}: {trouble}" for trouble, ids in by_trouble.items())
         raise Failure(f"No replica shows its logs ({told}). `quorate status` says more.")
     if as_json:
-        answer(True, {"traces": [_as_json(document, each) for each in traces]})
+        answer(True, {"traces": [_as_json(document, each) for each in traces]}, is_look=True)
     else:
         for each in traces:
             show(each, console(), full=full)

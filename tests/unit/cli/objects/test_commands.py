@@ -281,21 +281,47 @@ def test_what_commands_and_help_could_not_show_stands_on_standard_error(
     assert told.startswith(f"quorate: The answer could not be written to standard output ({why})")
 
 
-def test_item_whose_reader_has_gone_stands_on_standard_error(run: Run, cluster: LocalCluster) -> None:
-    assert run("queue", "unread", "enqueue", "1").returncode == 0
+def unread(cluster: LocalCluster, *words: str) -> subprocess.CompletedProcess[str]:
+    """A command whose reader has gone."""
     reading, writing = os.pipe()
     os.close(reading)
-    with os.fdopen(writing, "w") as unread:
-        words = [sys.executable, "-m", "quorate.cli.main", "queue", "unread", "dequeue"]
-        taken = subprocess.run(
-            words,
-            stdout=unread,
+    with os.fdopen(writing, "w") as to_nobody:
+        return subprocess.run(
+            [sys.executable, "-m", "quorate.cli.main", *words],
+            stdout=to_nobody,
             stderr=subprocess.PIPE,
             text=True,
             timeout=TIMEOUT_S,
             check=False,
             env=as_users_have_it(cluster),
         )
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "dict unread items",
+        "dict unread items --json",
+        "dict unread get ann",
+        "queue unread leases",
+        "queue unread dead-letters --json",
+        "configuration",
+        "object list --json",
+        "trace dictionary/unread/ann --json",
+    ],
+)
+def test_a_look_whose_reader_has_gone_ends_without_a_word(
+    run: Run, cluster: LocalCluster, words: str
+) -> None:
+    """As in `quorate dict users items | head -1`: the whole listing stood on standard error."""
+    assert run("dict", "unread", "put", "ann", "1").returncode == 0
+    looked = unread(cluster, *words.split())
+    assert (looked.returncode, looked.stderr) == (1, "")
+
+
+def test_item_whose_reader_has_gone_stands_on_standard_error(run: Run, cluster: LocalCluster) -> None:
+    assert run("queue", "unread", "enqueue", "1").returncode == 0
+    taken = unread(cluster, "queue", "unread", "dequeue")
     assert (taken.returncode, taken.stderr.splitlines()[0]) == (3, "1")
     assert "(Broken pipe)" in taken.stderr
 
