@@ -17,7 +17,7 @@ from rich.console import Console
 from ..adts.types.catalogue import BadName
 from ..api_specs.cluster import BadCluster
 from ..api_specs.problems import KINDS
-from ..client_sdk.errors import BadInput, QuorateError, Unavailable
+from ..client_sdk.errors import PASS_A_TOKEN, BadInput, QuorateError, Unavailable
 from ..measurement.plan.plan import BadPlan
 from ..quorums.choices.choice import BadChoice
 from ..quorums.planning.strategy import MissingSolver
@@ -30,9 +30,9 @@ P = ParamSpec("P")
 
 _BAD_INPUT = (BadCluster, BadName, BadChoice, BadQuorums, BadPlan)
 
-_FOR_PROGRAMS: Final = KINDS["unauthorized"].advice.removesuffix(".")
+_FOR_PROGRAMS: Final = (KINDS["unauthorized"].advice.removesuffix("."), PASS_A_TOKEN)
 _FOR_COMMANDS: Final = "Set QUORATE_TOKEN to a token that this cluster accepts"
-"""Who types commands sends no headers."""
+"""Who types commands sends no headers, and calls no SDK."""
 _OPTIONS: Final = {
     "deadline_s": "--deadline",
     "delay_s": "--delay",
@@ -136,4 +136,6 @@ def _sentence(error: Exception) -> str:
         text += " (outcome unknown: it may or may not have happened)"
     if isinstance(error, Unavailable):
         text += " (`quorate status` shows which replicas are up)"
-    return text.replace(_FOR_PROGRAMS, _FOR_COMMANDS)
+    for advice in _FOR_PROGRAMS:
+        text = text.replace(advice, _FOR_COMMANDS)
+    return text

@@ -17,8 +17,12 @@ here only as an outcome.
 from typing import Final
 
 from ..api_specs import cluster
-from ..api_specs.problems import Limit
+from ..api_specs.problems import KINDS, Limit
 from .protocol.core.values import Failed
+
+_SEND_A_HEADER: Final = KINDS["unauthorized"].advice.removesuffix(".")
+PASS_A_TOKEN: Final = "Pass a token that this cluster accepts: connect(..., token=...)"
+"""Who calls the SDK sends no headers."""
 
 
 class QuorateError(Exception):
@@ -42,6 +46,9 @@ class OutcomeUnknown(QuorateError):
 
 class RefusedByReplicas(QuorateError):
     """The replicas answered that they will not do it; the message says why and what to do."""
+
+    def __init__(self, message: str, *, definite: bool) -> None:
+        super().__init__(message.replace(_SEND_A_HEADER, PASS_A_TOKEN), definite=definite)
 
 
 class LimitReached(QuorateError):

@@ -20,6 +20,7 @@ def test_who_types_commands_is_told_of_the_variable_and_not_of_a_header(
     shown = capsys.readouterr().err
     assert "asks for a token. Set QUORATE_TOKEN to a token that this cluster accepts)" in shown
     assert "header" not in shown
+    assert "token=" not in shown
 
 
 def test_what_is_wrong_with_an_argument_names_the_option(capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,6 +13,7 @@ from typing import Any, Final
 import pytest
 
 from quorate.api_specs.limits import DEFAULTS, Limits
+from quorate.api_specs.problems import KINDS
 from quorate.client_sdk import (
     BadCluster,
     BadInput,
@@ -477,6 +478,12 @@ def test_replicas_that_refuse_the_token_say_so(cluster: LoopbackCluster) -> None
         with pytest.raises(RefusedByReplicas, match="unauthorized") as caught:
             client.queue("q").size()
         assert "wrong-token" not in repr(caught.value) + repr(client) + repr(vars(client))
+
+
+def test_who_calls_the_sdk_is_told_of_an_argument_and_of_no_header() -> None:
+    told = str(RefusedByReplicas(f"r1 (it asks for a token. {KINDS['unauthorized'].advice})", definite=True))
+    accepted = "Pass a token that this cluster accepts: connect(..., token=...)"
+    assert told == f"r1 (it asks for a token. {accepted}.)"
 
 
 def test_a_closed_client_says_so(cluster: LoopbackCluster) -> None:
