@@ -22,6 +22,7 @@ from ..measurement.plan.plan import BadPlan
 from ..quorums.choices.choice import BadChoice
 from ..quorums.planning.strategy import MissingSolver
 from ..quorums.systems.systems import BadQuorums
+from ..replica.logs.audit import Fact, audit_line
 from .failure import EXIT_FAILED, EXIT_UNKNOWN, EXIT_USAGE, Failure
 from .streams import lost_sentence
 from .values import compact, lines_spelled_out, spelled_out
@@ -63,6 +64,12 @@ def say(text: str) -> None:
     what is certain."""
     with suppress(OSError):
         print(lines_spelled_out(text), file=sys.stderr, flush=True)
+
+
+def say_act(act: str, **facts: Fact) -> None:
+    """The audit line of an act, where standard error is kept. A person at a terminal is told by the command's answer."""
+    if not sys.stderr.isatty():
+        say(audit_line(act, **facts))
 
 
 class AnswerLost(Failure):

@@ -7,11 +7,10 @@ from typing import Annotated, Any, Final
 import typer
 
 from ...api_specs.cluster import ClusterDocument
-from ...replica.logs.audit import audit_line
 from ..credentials import read_token
 from ..failure import EXIT_FAILED, Failure, Usage
 from ..options import ClusterOption, DocumentOption
-from ..output import AsJson, answer, reported, say
+from ..output import AsJson, answer, reported, say_act
 from .data_folder import back_up_data_folder, restore_all, restore_data_folder
 from .document import DEFAULT_NAME, change_stores, check_member, read_document
 from .running_backup import back_up_running
@@ -80,7 +79,7 @@ def _told(folder: Path, manifest: Any) -> dict[str, Any]:
         name: getattr(manifest, name)
         for name in ("cluster", "replica", "store", "objects", "bytes", "sha256")
     }
-    say(audit_line("backup", data=str(folder), cluster=manifest.cluster, replica=manifest.replica))
+    say_act("backup", data=str(folder), cluster=manifest.cluster, replica=manifest.replica)
     began = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(manifest.began_us / 1e6))
     return {"folder": str(folder), **facts, "incarnation": manifest.incarnation, "began": began}
 
@@ -99,7 +98,7 @@ def restore(
     store that votes of it and of the other replicas'.
     """
     manifest, store = restore_data_folder(backup, data)
-    say(audit_line("restore", cluster=manifest.cluster, replica=manifest.replica, data=str(data)))
+    say_act("restore", cluster=manifest.cluster, replica=manifest.replica, data=str(data))
     text = (
         f"{data} holds the backup of {manifest.replica}, as store {store}; it does not vote.\n"
         f"Next: stop all replicas, then quorate replace --id {manifest.replica} --data NEW_DIR --from {manifest.replica}={data} "
@@ -130,7 +129,7 @@ def restore_cluster(
     document = read_document(cluster)
     new, objects = restore_all(document, backups, data_root, accept_loss=accept_loss)
     change_stores(cluster, document, new)
-    say(audit_line("restore-cluster", cluster=document.name, data=str(data_root), loss_accepted=accept_loss))
+    say_act("restore-cluster", cluster=document.name, data=str(data_root), loss_accepted=accept_loss)
     text = (
         f"{data_root} holds a data folder for each of {', '.join(new.votes)}, with {objects} objects.\n"
         f"{cluster} names the new stores. Next: bring each folder to its machine, give this document to every replica and "

@@ -15,11 +15,10 @@ import typer
 
 from ...api_specs.cluster import parse
 from ...api_specs.limits import REPLICAS_MAX
-from ...replica.logs.audit import audit_line
 from ..credentials import read_token
 from ..failure import EXIT_FAILED, Failure, Usage
 from ..options import DataOption, DocumentOption, IdOption
-from ..output import AsJson, answer, reported, say
+from ..output import AsJson, answer, reported, say, say_act
 from .data_folder import (
     format_data_folder,
     formatted_data_folders,
@@ -81,7 +80,7 @@ def init(
     lines = [f"Wrote {out}: " + ", ".join(f"{id} at {url}" for id, url in urls.items()) + "."]
     lines += [f"Formatted {folder} for {id}." for id, folder in folders.items()]
     for id, folder in folders.items():
-        say(audit_line("format", cluster=document.name, replica=id, data=str(folder)))
+        say_act("format", cluster=document.name, replica=id, data=str(folder))
     if not folders:
         first = next(iter(urls))
         lines.append(
@@ -98,7 +97,7 @@ def format_folder(
     """Make the empty data folder of one replica, on the machine where it will run."""
     document = read_document(cluster)
     format_data_folder(data, document, replica_id)
-    say(audit_line("format", cluster=document.name, replica=replica_id, data=str(data)))
+    say_act("format", cluster=document.name, replica=replica_id, data=str(data))
     text = f"Formatted {data} for {replica_id}.\nNext: quorate serve --cluster {cluster} --id {replica_id} --data {data}"
     answer(as_json, {"id": replica_id, "data": str(data), "hash": document.hash}, text)
 
@@ -135,11 +134,7 @@ def replace_store(
         )
     new, objects = replace_data_folder(document, replica_id, data, others)
     change_stores(cluster, document, new)
-    say(
-        audit_line(
-            "replace", cluster=document.name, replica=replica_id, data=str(data), loss_accepted=bool(lost)
-        )
-    )
+    say_act("replace", cluster=document.name, replica=replica_id, data=str(data), loss_accepted=bool(lost))
     text = (
         f"{data} holds a new store for {replica_id}, with {objects} objects from the other replicas.\n"
         f"{cluster} names it. Next: give this document to every replica and caller, and start the replicas."

@@ -2,7 +2,7 @@
 
 Owns their form. An act is something that an operator does to a replica: start, stop, format, replace, another list of
 tokens, another certificate. A replica logs its own by the logger `quorate.audit`; a command writes its own to standard
-error. Facts never hold a token, nor a digest of one.
+error, unless that is a terminal. Facts never hold a token, nor a digest of one.
 """
 
 import logging

@@ -1,6 +1,7 @@
 """`quorate init`, `format` and `serve`, and what they refuse."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -44,6 +45,23 @@ def test_init_and_format_overwrite_nothing(tmp_path: Path) -> None:
     again = quorate(*words, cwd=tmp_path)
     assert again.returncode == 1
     assert "already holds a store" in again.stderr
+
+
+def test_an_act_is_told_to_who_keeps_standard_error_and_not_at_a_terminal(tmp_path: Path) -> None:
+    kept = quorate("init", "--data-root", "data", "--out", "kept.toml", cwd=tmp_path)
+    assert [json.loads(line)["act"] for line in kept.stderr.splitlines()] == ["format"] * 3
+    assert quorate("init", "--out", "c.toml", cwd=tmp_path).returncode == 0
+    screen, terminal = os.openpty()
+    words = ["format", "--cluster", "c.toml", "--id", "r1", "--data", "d"]
+    with os.fdopen(screen, "rb", 0) as seen:
+        with os.fdopen(terminal, "wb", 0) as end:
+            command = [sys.executable, "-m", "quorate.cli.main", *words]
+            done = subprocess.run(
+                command, stdout=subprocess.PIPE, stderr=end, cwd=tmp_path, timeout=60, check=True
+            )
+            end.write(b"nothing\n")
+        assert seen.readline() == b"nothing\r\n"
+    assert b"Formatted d for r1." in done.stdout
 
 
 def test_init_that_fails_leaves_nothing_that_the_next_one_meets(tmp_path: Path) -> None:
