@@ -23,6 +23,7 @@ from opentelemetry.trace import (
     set_span_in_context,
 )
 
+from ...adts.keys import as_written
 from ...api_specs.messages import BatchReply, ForwardedReply, Refused, Reply
 from ..protocol.core.counters import operation_name
 from ..protocol.core.values import Answer, Done, Operation, Outcome, Send, SendForwarded, Unanswered
@@ -60,7 +61,7 @@ class Tracing:
 
     def begin(self, operation: Operation) -> Span:
         type_ = operation.object.partition("/")[0]
-        attributes = {"quorate.type": type_, "quorate.object": operation.object}
+        attributes = {"quorate.type": type_, "quorate.object": as_written(operation.object)}
         return self._tracer.start_span(f"{operation_name(operation)} {type_}", attributes=attributes)
 
     def end(self, span: Span, outcome: Outcome | None) -> None:

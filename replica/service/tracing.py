@@ -17,6 +17,7 @@ from opentelemetry.trace import Span, SpanKind, Status, StatusCode, TracerProvid
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from ...adts.keys import as_written
 from ...api_specs.messages import Batch, BatchReply, Refused, Reply, Request
 from ...client_sdk.tracing.spans import TRACER, Tracing, context_at
 from ..store.group_commit import Note, Transaction
@@ -64,7 +65,11 @@ class RequestTraces:
     def _begin(self, request: Request, place: str) -> Span:
         kind = type(request).__name__.lower()
         name: str = getattr(request, "object", "")
-        attributes = {"quorate.replica": self._id, "quorate.request": kind, "quorate.object": name}
+        attributes = {
+            "quorate.replica": self._id,
+            "quorate.request": kind,
+            "quorate.object": as_written(name),
+        }
         return self._tracer.start_span(f"handle {kind}", context_at(place), SpanKind.SERVER, attributes)
 
     def _end(self, span: Span, reply: Reply, noted: Sequence[Transaction]) -> None:

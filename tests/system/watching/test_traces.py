@@ -207,6 +207,19 @@ def test_an_enqueue_and_a_dequeue_are_one_trace_each_over_all_that_are_asked(tra
     assert "a-secret-value" not in "".join(str(span.to_json()) for span in enqueue.spans + dequeue.spans)
 
 
+def test_a_key_is_named_as_it_was_written(traced: Traced) -> None:
+    with connect(traced.cluster.document, tracer_provider=traced.provider) as client:
+        client.dictionary("users").put("ann & bob/ü", 1)
+    trace = traced.trace_of("Put dictionary", "append")
+    told = [
+        span.attributes["quorate.object"]
+        for span in trace.spans
+        if span.attributes and "quorate.object" in span.attributes
+    ]
+    assert len(told) > 1
+    assert set(told) == {"dictionary/users/ann & bob/ü"}
+
+
 def test_a_dead_replica_is_a_failed_span(traced: Traced) -> None:
     traced.cluster.stop("r3")
     patient = connect(traced.cluster.document, tracer_provider=traced.provider, deadline_s=25.0)
