@@ -5,7 +5,7 @@ Owns the methods: the operation that each runs, and what a history is told of it
 
 import sys
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
-from typing import Any, ClassVar, Final, Protocol, TypeVar
+from typing import Any, ClassVar, Final, Protocol, TypeVar, overload
 
 from msgspec import Struct
 from msgspec.structs import asdict
@@ -140,6 +140,26 @@ class AsyncQueue(_Handle):
         if text_bytes("".join(texts)) * 2 > self._limits.body_bytes_max and len(texts) > 1:
             raise BadInput("the values are too long for one message: enqueue fewer at once")
         return texts
+
+    @overload
+    async def dequeue(
+        self,
+        max_items: None = None,
+        wait_s: float = 0,
+        *,
+        deadline_s: float | None = None,
+        idempotency_key: str | None = None,
+    ) -> Any: ...
+
+    @overload
+    async def dequeue(
+        self,
+        max_items: int,
+        wait_s: float = 0,
+        *,
+        deadline_s: float | None = None,
+        idempotency_key: str | None = None,
+    ) -> list[Any]: ...
 
     async def dequeue(
         self,

@@ -80,10 +80,11 @@ def signature(function: ast.FunctionDef | ast.AsyncFunctionDef, name: str) -> st
 
 
 def members(node: ast.ClassDef) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    """The public methods and properties, in their order."""
+    """The public methods and properties, in their order; each once, also where type checkers are told more of it."""
     for each in node.body:
         if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef) and not each.name.startswith("_"):
-            yield each
+            if "overload" not in map(ast.unparse, each.decorator_list):
+                yield each
         elif isinstance(each, ast.Assign) and isinstance(each.value, ast.Call):
             made, method = ast.unparse(each.value.func), ast.unparse(each.value.args[0])
             if made in ("_blocking", "_looping"):

@@ -3,11 +3,12 @@
 import inspect
 import subprocess
 import sys
+from typing import Any, assert_type, get_overloads
 
 import pytest
 
 from quorate import client_sdk
-from quorate.client_sdk import errors
+from quorate.client_sdk import AsyncQueue, Queue, errors
 
 PUBLIC = [
     "AsyncClient",
@@ -90,6 +91,22 @@ def test_blocking_methods_have_the_signatures_and_the_help_of_the_asyncio_ones(n
             assert inspect.signature(made) == inspect.signature(awaited)
             assert made.__doc__ == awaited.__doc__
             assert not inspect.iscoroutinefunction(made)
+
+
+def test_a_type_checker_knows_that_several_items_are_a_list() -> None:
+    """`make check` reads this; one item may be anything, and so may nothing."""
+
+    def blocking(queue: Queue) -> None:
+        assert_type(queue.dequeue(max_items=2), list[Any])
+        assert_type(queue.dequeue(2, wait_s=1), list[Any])
+        assert_type(queue.dequeue(), Any)
+
+    async def awaited(queue: AsyncQueue) -> None:
+        assert_type(await queue.dequeue(max_items=2), list[Any])
+        assert_type(await queue.dequeue(), Any)
+
+    of_each = get_overloads(AsyncQueue.dequeue)
+    assert [inspect.signature(each).return_annotation for each in of_each] == [Any, list[Any]]
 
 
 def test_every_error_says_whether_it_is_definite() -> None:
