@@ -432,10 +432,8 @@ class Gathering:
             event = yield min(self.next_resend_s, until_s, self._task.deadline_s)
             if isinstance(event, Answered):
                 self.note(event)
-            elif (
-                event is None and not self._task.is_outdated
-            ):  # What was made under another configuration is sent in none.
-                self.resend_due()
+            elif event is None and not self._task.is_outdated:
+                self.resend_due()  # What was made under another configuration is sent in none.
         if not self._is_counted:
             self._is_counted = True
             self._task.count_round(self._kind, self._begun_s)

@@ -152,9 +152,8 @@ class EnqueueRound:
         }
         if not attempts:
             return
-        self._blind.is_sent = (
-            True  # To nobody yet; but who repeats one of them elsewhere stores the same entries.
-        )
+        # To nobody yet; but who repeats one of them elsewhere stores the same entries.
+        self._blind.is_sent = True
         try:
             yield from self._blind.append_agreed([each for some in attempts.values() for each in some])
         except Expired as expired:

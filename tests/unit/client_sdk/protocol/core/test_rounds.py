@@ -411,7 +411,7 @@ def test_who_was_not_asked_is_not_said_to_be_silent() -> None:
     with pytest.raises(Expired) as expired:
         round_.answer("r1", OK)
     told = "gave a useful answer in time: r1; did not: r2 (no answer); r3 (not asked yet)"
-    assert (expired.value.detail, expired.value.reached) == (told, {"r1", "r2"})
+    assert (expired.value.detail, expired.value.reached) == (told, frozenset({"r1", "r2"}))
 
 
 @pytest.mark.parametrize("first", [None, FIRST_TWO])
