@@ -364,7 +364,7 @@ class Changed(Struct, frozen=True, gc=False, tag="changed", omit_defaults=True):
 
 @final
 class Refused(Struct, frozen=True, gc=False, tag="refused", omit_defaults=True):
-    """The replica will not do it, and nothing was done. `reason` is a problem's name (`quorate.api_specs.problems`).
+    """The replica will not do it, and nothing was done. A `reason` that is a bound is a problem's name, too (`quorate.api_specs.problems`).
 
     `clock_offset_us` is how far the timestamp in question is ahead of the replica's clock (behind when negative).
     """

@@ -128,22 +128,6 @@ KINDS: Final[Mapping[str, Kind]] = {
         505, "The version of HTTP is not known", "Send the request as HTTP/1.1 or HTTP/1.0."
     ),
     "head-too-large": Kind(431, "The request's headers are too large", "Send fewer or shorter ones."),
-    "clock-ahead": Kind(
-        409,
-        "A timestamp is too far ahead of the replica's clock",
-        "Set the clock that is wrong: `quorate doctor` compares those of the replicas.",
-    ),
-    "clock-behind": Kind(
-        409,
-        "A timestamp is too far behind the replica's clock",
-        "Set the clock that is wrong: `quorate doctor` compares those of the replicas.",
-    ),
-    "too-old": Kind(
-        409,
-        "The operation is older than a repeat may be",
-        "Look at the object to learn whether the operation took effect; start a new one if not.",
-        None,
-    ),
     "key-reused": Kind(
         422,
         "The Idempotency-Key was used with other arguments",

@@ -101,5 +101,6 @@ def error_of(failed: Failed) -> QuorateError:
         case "refused" | "key-reused":
             return RefusedByReplicas(failed.detail, definite=failed.definite)
         case limit if failed.definite:
-            return LimitReached(failed.detail, limit)
+            advice = KINDS[limit].advice.removesuffix(".")
+            return LimitReached(f"{failed.detail.removesuffix('.')}. {advice}", limit)
     return OutcomeUnknown(failed.detail)

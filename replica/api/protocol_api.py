@@ -31,7 +31,6 @@ from ...api_specs.messages import (
     Commit,
     ForwardedReply,
     ForwardedRequest,
-    Refused,
     Reserve,
     Testimony,
     Window,
@@ -119,8 +118,7 @@ class Batches:
                 check_records(request, document.clock.offset_max_s)
 
     def written(self, found: Checked, reply: BatchReply, media_type: str) -> bytes:
-        """The body of the answer. Raises Refusal when nothing of the batch was done."""
-        _raise_if_all_refused(found.sound, reply)
+        """The body of the answer."""
         return _ENCODE[media_type](found.whole(reply))
 
 
@@ -222,16 +220,6 @@ def announcement_endpoint(member: Member) -> Callable[[Request], Awaitable[Respo
         return Response(msgspec.json.encode(await member.testify(announcement, within)), media_type=JSON)
 
     return answer_announcement
-
-
-def _raise_if_all_refused(batch: Batch, reply: BatchReply) -> None:
-    """A batch of which nothing was done is answered as a problem; one bad request among others has a reply of its own."""
-    refused = [each for each in reply.replies if type(each) is Refused]
-    if refused and len(refused) == len(batch.requests):
-        first = refused[0]
-        name = "malformed" if first.reason == "bad-request" else first.reason
-        # What is too old was sent before, and may have been done then.
-        raise Refusal(name, first.detail, definite=name != "too-old")
 
 
 def _media_type(content_type: str) -> str:

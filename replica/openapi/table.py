@@ -191,8 +191,8 @@ OPERATIONS: Final[Mapping[str, Told]] = {
     ),
     "sendBatch": Told(
         "Send a batch of protocol requests",
-        "One reply per request, in order; if all were refused, a problem instead.",
-        (*_MESSAGE, "starting", *_STORE, "clock-ahead", "clock-behind", "too-old"),
+        "One reply per request, in order.",
+        (*_MESSAGE, "starting", *_STORE),
     ),
     "forwardRequest": Told(
         "Ask the replica's front end to decide", "One result per command, in order.", _MESSAGE

@@ -17,6 +17,8 @@ from ...api_specs.messages import Accept, Append, Collect, Commit, Refused, Rese
 from ...timestamps.ballot import Ballot, term_of
 from ...timestamps.timestamp import ZERO, Timestamp, wall_us
 
+_WRONG_CLOCK: Final = "one of the two is wrong (`quorate doctor` compares those of the replicas)"
+
 
 class Bounds:
     """How far timestamps may be from the replica's clock, how large a page may get, the data types that are kept, and how many calls of one's own
@@ -87,7 +89,9 @@ def refusal(
     if claims.latest > highest:
         ahead_us = wall_us(claims.latest) - now_us
         if ahead_us > bounds.offset_max_us and wall_us(claims.latest) > wall_us(highest) + 1:
-            detail = f"{claims.latest} is {ahead_us / 1e6:.3f} s ahead of this replica's clock: one of the two is wrong"
+            detail = (
+                f"{claims.latest} is {ahead_us / 1e6:.3f} s ahead of this replica's clock: {_WRONG_CLOCK}"
+            )
             return Refused("clock-ahead", detail, ahead_us)
     if claims.furthest_us:
         until_us = claims.furthest_us - max(now_us, wall_us(highest))
@@ -103,7 +107,7 @@ def _too_late(request: Append, now_us: int, bounds: Bounds) -> Refused | None:
     """An entry whose clock is behind this one's, or that comes after all that would be remembered of it."""
     oldest_us = wall_us(min(map(t_of, request.entries))) - now_us if request.entries else 0
     if request.attempt == "first" and -oldest_us > bounds.offset_max_us:
-        detail = f"the entry is stamped {-oldest_us / 1e6:.3f} s behind this replica's clock: one of the two is wrong"
+        detail = f"the entry is stamped {-oldest_us / 1e6:.3f} s behind this replica's clock: {_WRONG_CLOCK}"
         return Refused("clock-behind", detail, oldest_us)
     if -oldest_us > bounds.repeats_us:
         detail = "the entry is older than any repeat may be: its outcome is unknown"

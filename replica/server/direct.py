@@ -131,9 +131,8 @@ class Direct:
     def _done(
         self, call: Call, found: Checked, media_type: str, reply: BatchReply | None, error: Exception | None
     ) -> None:
-        if (
-            error is not None
-        ):  # Not raised: it would know this frame, which knows it, and all that was sent would stay with them.
+        if error is not None:
+            # Not raised: it would know this frame, which knows it, and all that was sent would stay with them.
             self._fail(call, error)
             return
         try:

@@ -189,7 +189,6 @@ BAD_REQUESTS: list[Any] = [
     append() | {"surprise": 1},
     append() | {"object": "queue/../etc"},
     append() | {"object": "queue/" + "x" * 201},
-    append() | {"object": "stack/s"},
     append() | {"object": "dictionary/d"},
     append() | {"attempt": "third"},
     {"type": "collect", "object": "queue/q", "ballot": "mine"},
@@ -244,6 +243,17 @@ async def test_bad_protocol_requests_are_refused(
         "/replica/v1/batch", content=body, headers={"Content-Type": f"application/{encoding}"}
     )
     assert problem_in(response).name == "malformed"
+    await assert_nothing_stored(client)
+
+
+async def test_a_type_that_the_cluster_does_not_keep_is_refused_by_the_replica(
+    client: httpx.AsyncClient, document: ClusterDocument
+) -> None:
+    """Other requests of the batch may be of types that it keeps."""
+    body = {"cluster": document.hash, "requests": [append() | {"object": "stack/s"}]}
+    (reply,) = (await client.post("/replica/v1/batch", json=body)).json()["replies"]
+    assert (reply["type"], reply["reason"]) == ("refused", "bad-request")
+    assert "stack" in reply["detail"]
     await assert_nothing_stored(client)
 
 
