@@ -27,7 +27,7 @@ def load(
     `folder` is what `quorate report --out` wrote. A column that holds an interval has lists of two numbers, its least and its greatest.
 
         >>> frames = load("out/report")  # doctest: +SKIP
-        >>> frames["operations"][["adt", "operation", "availability"]]  # doctest: +SKIP
+        >>> frames["operations"][["adt", "operation", "measured"]]  # doctest: +SKIP
 
     Raises:
         ReportError: no report lies there, it has no tables, or it is of another release.

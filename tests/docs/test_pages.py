@@ -17,10 +17,11 @@ ELSEWHERE = {
     "docs/how-to/celery.md": "tests/docs/test_checkouts.py",
     "docs/how-to/clients.md": "tests/generated_clients/test_clients_page.py",
     "docs/how-to/huey.md": "tests/docs/test_checkouts.py",
+    "docs/how-to/notebook.md": "tests/unit/spark_reports/figures/test_notebook_page.py",
     "docs/how-to/report-on-a-cluster.md": "tests/unit/spark_reports/test_cluster.py",
     "docs/tutorial/first-queue.md": "tests/docs/test_checkouts.py",
 }
-"""Pages that need more than what is installed with the package, and where they are run."""
+"""Pages that need more than what is installed with the package, or are read in another way, and where they are run."""
 
 
 def _lines_of_json(text: str) -> None:

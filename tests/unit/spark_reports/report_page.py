@@ -47,7 +47,7 @@ They are tested in this order:
 FIGURES = """
 ## figures.json
 
-`x[].y` is the column `y` of the table `x`, in `tables/x.parquet` too.
+`x[].y` is the column `y` of the table `x`, in `tables/x.parquet` too; a [notebook](../how-to/notebook.md) reads it as frames.
 """
 
 
