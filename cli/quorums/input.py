@@ -21,6 +21,8 @@ from ..failure import Usage
 Number = TypeVar("Number")
 
 DEFAULT_REPLICAS: Final = 3
+ROUNDING: Final = 1e-12
+"""A float that is nearer to 1 than this is 1: sums and products of floats are no surer. Fractions are exact."""
 
 ReplicasOption = Annotated[
     int | None,
@@ -207,10 +209,12 @@ def event_classes(
 
 
 def percent(share: float | Fraction) -> str:
-    """A share as a percentage that shows two digits of what is missing: 99.9702 %, 99.999901 %."""
+    """A share as a percentage that shows two digits of what is missing: 99.970 %, 99.999901 %."""
     missing = 1 - Fraction(share)
-    if missing in (0, 1):
-        return "100 %" if not missing else "0 %"
+    if not missing or (isinstance(share, float) and missing < ROUNDING):
+        return "100 %"
+    if missing == 1:
+        return "0 %"
     digits, small = 2, float(missing) * 100
     while digits < 16 and small * 10**digits < 10:
         digits += 1
