@@ -242,7 +242,7 @@ PLANTS: Final = (
             faults=GOOD_CLOCKS | {"commit_us_max": 5_000},
             fields={**BUSY, **only(Enq=3, Deq=3)},
         ),
-        first=25,
+        first=58,
     ),
     Plant("replica-counted-twice", fronts.count_one_replica_twice, ("complete", "linearizable"), 30),
     # Further ones: promises of a replica.
@@ -324,7 +324,7 @@ PLANTS: Final = (
         ("taken twice",),
         15,
         LEAPING_QUEUE,
-        first=20,
+        first=29,
     ),
     Plant("clock-bound-ignored", clocks.clock_without_bound, ("linearizable",), 30, SKEWED),
     Plant(
@@ -428,7 +428,7 @@ PLANTS: Final = (
     by_hand("decided-by-one", proposers.decided_by_one, schedules.decision_at_one_replica),
     Plant("accepted-by-one", proposers.accept_at_one, ("decided", *HISTORY), 40),
     Plant("bound-of-one", proposers.bound_of_one, HISTORY, 120, ROUGH_QUEUE),
-    Plant("swap-below-a-write", proposers.swap_below_a_write, ("linearizable",), 150, CAS),
+    Plant("swap-below-a-write", proposers.swap_below_a_write, ("linearizable",), 150, CAS, first=75),
     Plant("void-though-it-may-complete", proposers.void_though_it_may_complete, HISTORY, 70, ROUGH_QUEUE),
     Plant("recovered-not-adopted", proposers.recovered_is_not_adopted, ("answers", *HISTORY), 40, ALL_STORE),
     Plant(
@@ -448,7 +448,7 @@ PLANTS: Final = (
     Plant("refused-key-stored", keys.store_what_was_refused, HISTORY, 5, TWINS_TOGETHER),
     by_hand("ages-by-wall-clock", ages.measure_ages_by_the_wall_clock, schedules.key_after_a_step_of_clocks),
     by_hand("latest-is-old", ages.call_old_what_is_latest, schedules.key_that_was_decided_last),
-    Plant("old-after-a-restart", ages.call_old_what_was_found, HISTORY, 240, LEAPING_KEYS, first=50),
+    Plant("old-after-a-restart", ages.call_old_what_was_found, HISTORY, 240, LEAPING_KEYS, first=70),
     # Forwarding.
     Plant("every-copy-served", forwarding.serve_every_copy, HISTORY, 15, ROUTED),
     Plant(
@@ -485,7 +485,7 @@ PLANTS: Final = (
         "relayed-items-overlooked",
         outboxes.overlook_what_is_being_relayed,
         ("linearizable", "empty"),
-        first=12,
+        first=38,
     ),
     in_outboxes("outbox-not-found-again", outboxes.find_nothing_from_before, ("lost", "answers"), first=11),
     in_changes("nothing-carried", changing.carry_nothing, FEW, first=15),
@@ -493,8 +493,8 @@ PLANTS: Final = (
         "not-carried-for-votes", changing.carry_for_no_vote, FEW, "same answer", worlds="changing", seeds=90
     ),
     in_changes("summaries-carried-alone", changing.carry_summaries_alone, FEW),
-    in_changes("decided-not-carried", changing.carry_what_is_undecided, FEW, first=8),
-    in_changes("new-quorums-alone", changing.meet_the_new_alone, FEW),
+    in_changes("decided-not-carried", changing.carry_what_is_undecided, FEW, first=17),
+    in_changes("new-quorums-alone", changing.meet_the_new_alone, FEW, first=12),
     in_changes("old-quorums-alone", changing.meet_the_old_alone, FEW),
     in_changes(
         "any-survivor-stands-in", changing.meet_any_survivor, Hint(), worlds="dying", seeds=10, first=814
@@ -511,7 +511,7 @@ PLANTS: Final = (
         first=57,
     ),
     in_changes(
-        "others-leave-with-a-place", changing.leave_while_moving, FEW, worlds="moving", seeds=15, first=25
+        "others-leave-with-a-place", changing.leave_while_moving, FEW, worlds="moving", seeds=15, first=33
     ),
     in_changes(
         "terms-outlast-configurations",
@@ -525,7 +525,7 @@ PLANTS: Final = (
     in_changes("rounds-outlast-configurations", changing.keep_replies, FEW, "answers", "decided"),
     in_changes("any-configuration", changing.take_messages_of_any, FEW, "complete", "decided", "answers"),
     in_changes(
-        "keys-left-behind", changing.leave_keys_behind, FEW_KEYED, "accepted once", "right course", first=105
+        "keys-left-behind", changing.leave_keys_behind, FEW_KEYED, "accepted once", "right course", first=113
     ),
     in_changes(
         "keys-left-behind-for-learners",
@@ -533,7 +533,7 @@ PLANTS: Final = (
         FEW_KEYED,
         "accepted once",
         "right course",
-        first=105,
+        first=113,
     ),
     in_changes("agreed-as-if-alone", changing.agree_as_if_alone, FEW_KEYED, "accepted once", "right course"),
     in_changes(
@@ -543,7 +543,7 @@ PLANTS: Final = (
         "accepted once",
         "right course",
         seeds=15,
-        first=10,
+        first=17,
     ),
     Plant(
         "switched-at-once",
@@ -583,8 +583,8 @@ PLANTS: Final = (
     in_own("calls-from-one-state", own.run_each_from_the_decided_state, 20),
     in_own("look-undecided", own.answer_from_what_is_not_decided, 90, first=385),
     in_own("change-from-a-look", own.answer_a_change_from_a_look, 20),
-    in_own("stored-calls-as-they-come", own.run_stored_calls_as_they_come, 20, first=80),
-    in_own("stored-calls-not-decided", own.answer_from_stored_calls, 80, first=94),
+    in_own("stored-calls-as-they-come", own.run_stored_calls_as_they_come, 20, first=94),
+    in_own("stored-calls-not-decided", own.answer_from_stored_calls, 80, first=165),
     in_own("stored-calls-forgotten", own.forget_stored_calls_below_a_complete_one, 60),
     in_own("answer-before-all-has-run", own.answer_before_all_has_run, 60),
     by_hand(
