@@ -104,7 +104,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     "too-many-leases": Kind(
         429,
         "The queue has as many items delivered as it may",
-        "Acknowledge or release some, or try again when some are due.",
+        "Acknowledge or release some, or try again when some are due; or purge delayed ones, or dead letters, among which those that were delivered too often then find room.",
     ),
     "too-many-dead-letters": Kind(
         429,

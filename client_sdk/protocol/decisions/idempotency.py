@@ -19,14 +19,13 @@ DIGEST_CHARS: Final = 16
 
 TOO_MANY_KEYS: Final = Failed(
     "too-many-keys",
-    "as many operations with an idempotency key on this object are remembered as may be, of all callers, or of this one as are left for others: repeat it later "
-    "(without a key only if no earlier attempt may be under way)",
+    "as many operations with an idempotency key on this object are remembered as may be, of all callers, or of this one as are left for others",
     definite=True,
 )
 
 TOO_MANY_TAKEN: Final = Failed(
     "too-many-keys",
-    "too much was taken of late that may not be stored by a quorum yet, and is remembered for those who stored it: repeat it later",
+    "too much was taken of late that may not be stored by a quorum yet, and is remembered for those who stored it",
     definite=True,
 )
 

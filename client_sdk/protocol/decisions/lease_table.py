@@ -26,14 +26,12 @@ seconds, and replicas refuse stamps that are further ahead."""
 TOO_MANY_LEASES: Final = Failed(
     "too-many-leases",
     f"the queue has as many items delivered, or waiting to be, as it may ({LEASES_MAX}, and a bound on their payloads), or "
-    "this caller holds as many as are left for others: acknowledge or release some, try again when some are due, or purge delayed ones, or dead letters, "
-    "among which those that were delivered too often then find room",
+    "this caller holds as many as are left for others",
     definite=True,
 )
 TOO_MANY_DEAD: Final = Failed(
     "too-many-dead-letters",
-    f"the queue has as many dead letters as it may ({DEAD_MAX}, and a bound on their payloads): requeue or purge some, or "
-    "reject without a dead letter",
+    f"the queue has as many dead letters as it may ({DEAD_MAX}, and a bound on their payloads)",
     definite=True,
 )
 

@@ -393,7 +393,7 @@ def _check_size(dictionary: str, shown_bytes: int, machine: Machine) -> None:
     most = machine.limits.listing_bytes_max
     if shown_bytes > most:
         what = f"{dictionary}, with what was overwritten or deleted lately,"
-        detail = f"{what} has more than {most} bytes of keys and values, which is listing_bytes_max: list it in pages, or in smaller ones"
+        detail = f"{what} has more than {most} bytes of keys and values, which is listing_bytes_max"
         raise Expired(detail, is_refused=True, limit="listing-too-large")
 
 

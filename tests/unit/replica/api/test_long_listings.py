@@ -88,7 +88,7 @@ async def test_what_is_too_large_for_one_listing_is_listed_in_pages(small: httpx
         await small.put(f"/v1/dictionaries/d/entries/{number:02}", json={"value": value})
     whole = await small.get("/v1/dictionaries/d")
     assert (whole.status_code, whole.json()["type"]) == (429, "/problems/listing-too-large")
-    assert "in pages" in whole.json()["detail"]
+    assert "in pages" in whole.json()["advice"]
     keys: list[str] = []
     page: dict[str, Any] = {"next": ""}
     while "next" in page:
