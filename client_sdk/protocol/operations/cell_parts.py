@@ -144,9 +144,9 @@ class StoredPart:
         return Alone(self._again)
 
     def failed(self, expired: Expired, *, is_at_large: bool) -> Outcome | Alone:
-        """See Part. Where some store it, and others have no room or find it too far ahead, these are asked again."""
+        """See Part. Where some store it, and others have no room or find it too far ahead, these are asked again, unless it is too late."""
         reasons = {each.reason for each in self.refusals.values()}
-        if self._stored and (expired.limit is not None or reasons == {"clock-ahead"}):
+        if expired.is_refused and self._stored and (expired.limit is not None or reasons == {"clock-ahead"}):
             return Alone(self._again)
         if self._is_without_room:
             return self._make_room(is_at_large=is_at_large)

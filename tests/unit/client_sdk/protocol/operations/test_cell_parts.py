@@ -76,6 +76,23 @@ def test_a_stamp_that_replicas_found_far_behind_is_given_anew_only_where_nobody_
     assert sent.entries[0].t > first.entries[0].t
 
 
+@pytest.mark.parametrize("is_late", [True, False])
+def test_who_has_no_room_for_what_others_store_is_asked_again_unless_it_is_too_late(*, is_late: bool) -> None:
+    """Then the caller is told who said what."""
+    stage = Stage()
+    part = part_of(Write("register/x", Value("1")), stage)
+    assert part is not None
+    part.take("r2", Appended(Status(), (True,)))
+    part.take("r3", Refused("disk-full", "no room"))
+    end = part.failed(Expired("r3 (no room)", is_refused=not is_late, limit="disk-full"), is_at_large=True)
+    if is_late:
+        assert end == Failed("unknown", "r3 (no room)", definite=False)
+        return
+    assert isinstance(end, Alone)
+    stage.play(end.steps(stage.task))
+    assert stage.open_to("r3") == part.request_to("r3", is_repeat=True)
+
+
 @pytest.mark.parametrize("is_at_large", [True, False])
 def test_a_call_without_room_begins_anew_only_where_nobody_may_store_it(*, is_at_large: bool) -> None:
     """Else it is sent again as it is, under the same timestamp."""
