@@ -13,9 +13,10 @@ from .. import __version__
 from ..adts.specification import Specification
 from ..adts.types.called import Called
 from ..adts.types.catalogue import known_types
-from .figures import derive, figure_tables
+from .figures import derive, derive_regimes, figure_tables
 from .figures.derive import Origin
 from .figures.derive_objectives import Wanted
+from .figures.derive_regimes import Since
 from .figures.keys import KEYS
 from .figures.output_folders import SPARK_TABLES, OutputFolder
 from .input import sources
@@ -71,6 +72,7 @@ class Options:
         asked: the time whose rows count; all, where nothing is asked.
         slo: service level objectives, each as a share, by the name of an operation or event class.
         present: the choice in force, by its name in the report or as a rule of a cluster; None for those that were run, or majorities.
+        changes: when which other choice came into force, in the order of time; `present` is the one before the first of them.
         store: a folder, or a URI as text, that keeps what the probes of each day come to; only days that are new or changed are read of the input.
         cluster: the name under which the store keeps them.
         name: what the page calls the input; None for the name of its file or folder, or of the cluster in the store.
@@ -89,6 +91,7 @@ class Options:
     asked: Asked = EVERYTHING
     slo: Mapping[str, Fraction] = field(default_factory=dict)
     present: objectives.Present = None
+    changes: Sequence[Since] = ()
     store: Where | None = None
     cluster: str | None = None
     name: str | None = None
@@ -225,6 +228,10 @@ class _Maker:
                 folder.discard()
 
     def _made(self) -> Report:
+        if self.source.document is not None and self.options.changes:
+            raise ReportError(
+                f"--since says which choice was in force, and in {self.source.place} that is what run.json says of each object: leave it out"
+            )
         if self.folder is not None:
             return self._of_days(self.folder)
         if self.options.engine != "python":
@@ -345,9 +352,11 @@ class _Maker:
                 f"--mix names {', '.join(self.options.mix)}, which no type here has together ({known})"
             )
         objectives.check(asked, self.options.slo, self.options.present, run.votes)
+        derive_regimes.check_choices(asked, self.options.changes)
         return asked
 
     def _derive(self, counted: Aggregates, found: Input, asked: Questions, engine: str) -> Figures:
+        self.notes += derive_regimes.outside(counted.span, self.options.changes)
         return derive.derive(
             counted,
             found.run,
@@ -365,6 +374,7 @@ class _Maker:
                 mix=self.options.mix,
                 period=found.period,
                 wanted=Wanted(self.options.slo, self.options.present),
+                changes=self.options.changes,
             ),
         )
 
@@ -418,6 +428,7 @@ def _own_types(run: Run) -> dict[str, Called]:
 def check(options: Options, uris: Sequence[str] = ()) -> None:
     """See that options fit each other, and the URIs; ReportError where they do not."""
     _check_store(options, uris)
+    derive_regimes.check_order(options.present, options.changes)
     if uris and options.engine == "python":
         raise ReportError(
             f"{uris[0]} is of a file system of Spark, which plain Python does not have: leave --engine python out, or copy the files to a "

@@ -31,6 +31,7 @@ _WORKING: Final = {
     "python": "Making the report in plain Python",
 }
 SLO_EXAMPLE: Final = "Enq=99.9,Deq=99"
+SINCE_EXAMPLE: Final = "2026-11-30T12:00Z=Enq (0, 3), Deq (3, 3)"
 
 
 InputOption = Annotated[
@@ -163,6 +164,15 @@ PresentOption = Annotated[
         help="The quorum choice in force, as the report names it: what --slo judges; those that were run, or majorities.",
     ),
 ]
+SinceOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--since",
+        metavar="TIME=CHOICE",
+        help="When the choice in force changed, and to which: --present then names the one before the first. Repeat it, in the order of time. "
+        "--slo judges the last.",
+    ),
+]
 FollowOption = Annotated[
     bool,
     typer.Option(
@@ -198,6 +208,7 @@ def report(
     last: LastOption = "",
     slo: SloOption = None,
     present: PresentOption = "",
+    since: SinceOption = None,
     follow: FollowOption = False,
     every: EveryOption = "60s",
     as_json: AsJson = False,
@@ -232,6 +243,7 @@ def report(
     story = Console(stderr=True, highlight=False) if as_json else console()
     with _known_errors():
         wanted["asked"] = _asked(from_time, to_time, last)
+        wanted["changes"] = [_change(each) for each in since or ()]
         if follow:
             follow_command(
                 story, input_paths or [], out, wanted, every_s=_seconds(every, "--every"), as_json=as_json
@@ -310,6 +322,20 @@ def _asked(from_time: str, to_time: str, last: str) -> Any:
             raise Usage(f"{option} {text}: write {error}") from None
     last_us = round(_seconds(last, "--last") * 1e6) if last else None
     return Asked(moments["--from"], moments["--to"], last_us)
+
+
+def _change(word: str) -> Any:
+    """When which choice came into force."""
+    from ...spark_reports.figures.derive_regimes import Since  # noqa: PLC0415 - an extra
+    from ...spark_reports.model.period import read_moment  # noqa: PLC0415
+
+    time_text, equals, choice = word.partition("=")
+    if not (equals and choice.strip()):
+        raise Usage(f"--since {word}: write TIME=CHOICE, as '{SINCE_EXAMPLE}'")
+    try:
+        return Since(read_moment(time_text.strip()), choice.strip())
+    except ValueError as error:
+        raise Usage(f"--since {word}: before the = write {error}") from None
 
 
 def _seconds(text: str, option: str) -> float:

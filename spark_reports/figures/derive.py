@@ -4,8 +4,8 @@
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from ...quorums.systems.availability import live_votes_independent, live_votes_joint
 from ..model import confidence
@@ -30,6 +30,7 @@ from ..model.questions import Questions, names_of
 from ..model.run_document import Run
 from . import derive_adaptive, derive_choices, derive_operations
 from .derive_objectives import Wanted, objectives
+from .derive_regimes import Since, figures_of_regimes, regimes_of
 from .derive_summary import summary
 
 UP_SETS_MAX = 1024
@@ -49,6 +50,7 @@ class Origin:
     mix: Mapping[str, float] = field(default_factory=dict)
     period: ReportPeriod | None = None
     wanted: Wanted = NOTHING_WANTED
+    changes: Sequence[Since] = ()
 
 
 def derive(found: Aggregates, run: Run, questions: Questions, origin: Origin) -> Figures:
@@ -67,7 +69,15 @@ def derive(found: Aggregates, run: Run, questions: Questions, origin: Origin) ->
     comparisons = derive_operations.comparisons(operations, found, model, run)
     order = {pair: index for index, pair in enumerate((row.choice, row.operation) for row in operations)}
     choices = derive_choices.answer(found, run, questions, model, origin.mix)
-    objective_rows, verdicts = objectives(found, run, questions, model, origin.wanted)
+    regimes = regimes_of(found.span, origin.wanted.present, origin.changes)
+    wanted = replace(origin.wanted, present=regimes[-1].present)
+    objective_rows, verdicts = objectives(found, run, questions, model, wanted)
+    switching = derive_adaptive.adaptive(found, run, questions, model, choices)
+    regime_rows, as_it_was = (
+        figures_of_regimes(found, questions, model, regimes, choices.recommendations, switching)
+        if origin.changes
+        else ((), ())
+    )
     return Figures(
         format=FORMAT,
         source=_source(run, origin),
@@ -83,7 +93,7 @@ def derive(found: Aggregates, run: Run, questions: Questions, origin: Origin) ->
         candidates=choices.candidates,
         counterfactuals=choices.counterfactuals,
         recommendations=choices.recommendations,
-        adaptive=derive_adaptive.adaptive(found, run, questions, model, choices),
+        adaptive=switching,
         latencies=tuple(sorted(found.latencies, key=lambda row: order[row.choice, row.operation])),
         prober=_prober(found, run),
         timeline=tuple(sorted(_timeline(found), key=lambda row: order[row.choice, row.operation])),
@@ -95,11 +105,13 @@ def derive(found: Aggregates, run: Run, questions: Questions, origin: Origin) ->
         summary=summary(
             questions,
             run.votes,
-            origin.wanted.present,
+            wanted.present,
             choices.counterfactuals,
             choices.recommendations,
             run.time_scale,
         ),
+        regimes=regime_rows,
+        as_it_was=as_it_was,
     )
 
 

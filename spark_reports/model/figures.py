@@ -409,6 +409,38 @@ class SummaryFigures:
 
 
 @dataclass(frozen=True, slots=True)
+class RegimeFigures:
+    """One operation in a stretch of time in which one quorum choice was in force; all from joint up-sets."""
+
+    adt: str
+    regime: int
+    from_s: float
+    to_s: float
+    choice: str
+    operation: str
+    known_s: float
+    available: float | None
+    downtime_s: float
+    outages: int
+    longest_s: float
+    mttr_s: float | None
+    recommended: str
+    recommended_available: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class AsItWasFigures:
+    """One operation, or the whole mix, over all regimes: with the choice that was in force at each time, beside one choice or rule all along."""
+
+    adt: str
+    operation: str | None
+    available: float
+    recommended: str
+    recommended_available: float
+    adaptive_available: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class DayFigures:
     """What one day took of an error budget."""
 
@@ -524,6 +556,8 @@ class Figures:
     objectives: tuple[ObjectiveFigures, ...] = ()
     verdicts: tuple[VerdictFigures, ...] = ()
     summary: tuple[SummaryFigures, ...] = ()
+    regimes: tuple[RegimeFigures, ...] = ()
+    as_it_was: tuple[AsItWasFigures, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """Give plain lists and dictionaries, for JSON."""

@@ -96,15 +96,24 @@ def check(questions: Questions, names: Collection[str], present: Present, votes:
         if not any(name in own for own in known.values()):
             there = "; ".join(f"{adt}: {', '.join(own)}" for adt, own in known.items())
             raise ReportError(f"--slo names {name}, which nobody measured; there are {there}")
-    choices = [each.name for each in questions.choices]
-    if isinstance(present, str) and present not in choices:
-        shown = "; ".join(choices[:NAMES_MAX]) + ("; …" if len(choices) > NAMES_MAX else "")
-        raise ReportError(f"--present names {present!r}, which was not looked at; there are {shown}")
+    check_named(questions, present, "--present")
     for adt, own in known.items():
         if set(names) & set(own) and not present_choices(questions, adt, votes, present):
             raise ReportError(
-                f"nothing says which choice of the {adt} is in force; name it with --present, as the report has it: {choices[0]!r}"
+                f"nothing says which choice of the {adt} is in force; name it with --present, as the report has it: {questions.choices[0].name!r}"
             )
+
+
+def check_named(questions: Questions, present: Present, option: str) -> None:
+    """See that a choice that an option names is one that was looked at.
+
+    Raises:
+        ReportError: the sentence says which there are.
+    """
+    choices = [each.name for each in questions.choices]
+    if isinstance(present, str) and present not in choices:
+        shown = "; ".join(choices[:NAMES_MAX]) + ("; …" if len(choices) > NAMES_MAX else "")
+        raise ReportError(f"{option} names {present!r}, which was not looked at; there are {shown}")
 
 
 def present_choices(

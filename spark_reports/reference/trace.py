@@ -179,7 +179,7 @@ def _replica_times(intervals: Sequence[Interval]) -> Iterator[tables.ReplicaTime
         own = list(rows)
         observed_us = sum(i.end_us - i.start_us for i in own)
         up_us = sum(i.end_us - i.start_us for i in own if i.up)
-        down = _lengths((i.start_us, i.end_us) for i in own if not i.up)
+        down = lengths((i.start_us, i.end_us) for i in own if not i.up)
         failures = sum(a.end_us == b.start_us and a.up > b.up for a, b in pairwise(own))
         yield tables.ReplicaTime(replica, observed_us, up_us, len(down), max(down, default=0), failures)
 
@@ -207,12 +207,12 @@ def _outages(
     for number in range(len(questions.systems)):
         views = periods(up_sets, number, enough).values()
         short = ((each.start_us, each.end_us) for own in views for each in own if not each.enough)
-        lengths = _lengths(short)
-        if lengths:
-            yield tables.Outage(number, len(lengths), sum(lengths), max(lengths))
+        found = lengths(short)
+        if found:
+            yield tables.Outage(number, len(found), sum(found), max(found))
 
 
-def _lengths(intervals: Iterable[tuple[int, int]]) -> list[int]:
+def lengths(intervals: Iterable[tuple[int, int]]) -> list[int]:
     """Give the lengths of the periods that intervals which touch or overlap form together."""
     stretches: list[tuple[int, int]] = []
     for start_us, end_us in sorted(intervals):

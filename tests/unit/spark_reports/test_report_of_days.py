@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from quorate.spark_reports.figures.derive_regimes import Since
 from quorate.spark_reports.input.sources import find_source
 from quorate.spark_reports.model.errors import ReportError
 from quorate.spark_reports.model.period import Asked
@@ -186,6 +187,35 @@ def test_the_last_days_end_with_the_last_one_that_is_kept(tmp_path: Path) -> Non
         ReportError, match="has nothing from 2026-11-07 00:00:00 UTC: it speaks of the time from"
     ):
         kept.told(asked=replace(days(6, 7), to_us=None))
+
+
+CHANGED: dict[str, Any] = {
+    "present": "Enq (0, 2), Deq (2, 2), Peek (2, 0), Size (2, 0)",
+    "changes": (
+        Since((FIRST_S + DAY_S + 40_000) * 1_000_000, "Enq (0, 1), Deq (3, 1), Peek (3, 0), Size (3, 0)"),
+        Since((FIRST_S + 2 * DAY_S) * 1_000_000, "Enq (0, 2), Deq (2, 2), Peek (2, 0), Size (2, 0)"),
+    ),
+}
+
+
+def test_regimes_that_begin_within_a_day_are_those_of_all_samples(tmp_path: Path) -> None:
+    kept = begin(tmp_path)
+    kept.take(step_s=STEP_S)
+    found = kept.told(**CHANGED)
+    assert found == figures(kept.input, kept.out, replace(FULL, **CHANGED))[0]
+    assert {row["regime"] for row in found["regimes"]} == {1, 2, 3}
+    assert any(row["downtime_s"] for row in found["regimes"])
+
+
+@pytest.mark.spark
+def test_spark_finds_the_same_regimes(spark: "SparkSession", tmp_path: Path) -> None:
+    kept = begin(tmp_path)
+    by_spark, by_python = (
+        figures(kept.input, kept.out, replace(FULL, engine=engine, **CHANGED))[0]
+        for engine in ("spark", "python")
+    )
+    assert by_spark == by_python
+    assert len(by_spark["as_it_was"]) == 5
 
 
 @pytest.mark.spark

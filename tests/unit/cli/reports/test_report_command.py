@@ -91,6 +91,35 @@ def test_of_the_last_minutes(export: Path, tmp_path: Path) -> None:
     assert {row["up_share"] for row in figures["replicas"]} == {1}
 
 
+MAJORITIES, OF_ALL = "Enq (0, 2), Deq (2, 2)", "Enq (0, 1), Deq (3, 1)"
+WANTED = ("--input", "up.json", "--type", "queue", "--mix", "Enq=1,Deq=1")
+OF_ONE = (*WANTED, "--present", OF_ALL)
+"""A choice with which one replica stores an Enq, and all are asked for a Deq."""
+
+
+def test_a_choice_in_force_that_changed_is_told_as_it_was(export: Path, tmp_path: Path) -> None:
+    """Two of three replicas were down from 900 s to 1,800 s: with all asked for, and from 1,350 s on with two."""
+    since = ("--since", f"1350={MAJORITIES}", "--since", f"9999={OF_ALL}")
+    done = quorate("report", *OF_ONE, *since, "--out", "out", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "--since 9999 s changes nothing: the data ends at 3600 s." in done.stdout.splitlines()
+    rows = json.loads((tmp_path / "out" / "figures.json").read_text())["regimes"]
+    assert [(row["choice"], row["to_s"], row["operation"], row["downtime_s"]) for row in rows] == [
+        (OF_ALL, 1350, "Enq", 0),
+        (OF_ALL, 1350, "Deq", 450),
+        (MAJORITIES, 3600, "Enq", 450),
+        (MAJORITIES, 3600, "Deq", 450),
+    ]
+
+
+def test_of_a_measured_run_changes_cannot_be_told(tmp_path: Path) -> None:
+    folder = measured_run.write_run(tmp_path / "run", operations=10)
+    words = ("--input", str(folder), "--present", "enq-1", "--since", "900=enq-2", "--out", "out")
+    done = quorate("report", *words, cwd=tmp_path)
+    assert done.returncode == 2
+    assert "that is what run.json says of each object: leave it out" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("slo", "code", "line"),
     [
@@ -184,6 +213,26 @@ def test_a_measured_run_is_told_choice_by_choice(tmp_path: Path) -> None:
         (
             ("--input", "up.json", "--type", "queue", "--present", "mine"),
             "--present names 'mine', which was not looked at; there are ",
+        ),
+        (
+            (*OF_ONE, "--since", "monday=Enq (0, 2), Deq (2, 2)"),
+            "--since monday=Enq (0, 2), Deq (2, 2): before the = write a date or time (UTC), as 2026-11-01",
+        ),
+        (
+            (*OF_ONE, "--since", "900"),
+            "--since 900: write TIME=CHOICE, as '2026-11-30T12:00Z=Enq (0, 3), Deq (3, 3)'",
+        ),
+        (
+            (*OF_ONE, "--since", "900=mine"),
+            "--since 900 s names 'mine', which was not looked at; there are Enq (0, 1), Deq (3, 1); ",
+        ),
+        (
+            (*OF_ONE, "--since", "900=Enq (0, 2), Deq (2, 2)", "--since", "60=Enq (0, 1), Deq (3, 1)"),
+            "--since 60 s comes after --since 900 s: give them in the order of time, each moment once",
+        ),
+        (
+            ("--input", "up.json", "--type", "queue", "--since", "900=Enq (0, 2), Deq (2, 2)"),
+            "--since 900 s says what was in force from then on: name the choice before it with --present",
         ),
         (("--input", "up.json", "--type", "queue", "--last", "30"), "--last: '30' is no duration"),
         (

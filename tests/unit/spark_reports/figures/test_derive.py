@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from quorate.spark_reports.figures.derive_regimes import Since
 from quorate.spark_reports.figures.keys import KEYS
 from quorate.spark_reports.model.errors import ReportError
 from quorate.spark_reports.model.figures import Figures, OperationFigures
@@ -405,6 +406,17 @@ def paths(value: Any, place: str = "") -> Iterator[str]:
         yield place
 
 
+def of_regimes(folder: Path) -> dict[str, Any]:
+    """The tables that a measured run does not have."""
+    (folder / "up.csv").write_text("start_s,end_s,up\n0,60,a|b\n60,90,a\n", encoding="utf-8")
+    changes = [Since(30_000_000, "Write (0, 2), Read (1, 0), Cas (1, 2)")]
+    options = Options(
+        engine="python", adt="register", present="Write (0, 1), Read (2, 0), Cas (2, 1)", changes=changes
+    )
+    found = json.loads(make_report(folder / "up.csv", folder / "changed", options).json.read_text())
+    return {name: found[name] for name in ("regimes", "as_it_was")}
+
+
 def test_every_key_of_the_figures_is_explained(tmp_path: Path) -> None:
     folder = measured_run.write_run(
         tmp_path / "run", operations=300, run_choices={"queue": ("enq-1", "read-write")}
@@ -412,7 +424,7 @@ def test_every_key_of_the_figures_is_explained(tmp_path: Path) -> None:
     measured_run.write_probes(folder)
     measured_run.write_bad_rows(folder)
     made = make_report(folder, tmp_path / "out", Options(engine="python", slo={"Enq": Fraction(99, 100)}))
-    document = json.loads(made.json.read_text())
+    document = json.loads(made.json.read_text()) | of_regimes(tmp_path)
     assert set(document.pop("versions")) == {"quorate", "python"}
     assert document.pop("keys") == dict(KEYS)
     assert document["source"].pop("made") == {"quorate": "test"}
