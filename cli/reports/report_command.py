@@ -371,11 +371,11 @@ def _recommended(figures: Any) -> list[dict[str, Any]]:
 
 
 def _sentences(figures: Any) -> list[str]:
-    """What switching quorums would have won, and what became of objectives, as a terminal shows it."""
+    """What a choice in force that changed gave, what switching quorums would have won, and what became of objectives, as a terminal shows it."""
     from ...spark_reports.model.phrases import NO_BREAK  # noqa: PLC0415 - an extra
-    from ...spark_reports.text import adaptive, objectives  # noqa: PLC0415
+    from ...spark_reports.text import adaptive, objectives, regimes  # noqa: PLC0415
 
-    told = [*adaptive.sentences(figures), *objectives.sentences(figures)]
+    told = [*regimes.sentences(figures), *adaptive.sentences(figures), *objectives.sentences(figures)]
     return [sentence.replace(NO_BREAK, " ") for sentence in told]
 
 

@@ -15,8 +15,8 @@ from ..model.aggregates import microseconds
 from ..model.figures import Figures
 from ..model.period import ReportPeriod
 from ..model.phrases import EARLIEST_S, LATEST_S, counted, duration, moment, shortened, unbroken
-from ..text import advice, answer, method, objectives, verdict
-from . import tables_choices, tables_objectives, tables_run
+from ..text import advice, answer, method, objectives, regimes, verdict
+from . import tables_choices, tables_objectives, tables_regimes, tables_run
 from .charts import symbol
 from .charts_availability import availability
 from .charts_front import front, numbers
@@ -80,6 +80,7 @@ def _answer(figures: Figures) -> dict[str, Any]:
         "verdicts": verdict.verdicts(figures),
         "answers": answer.answers(figures),
         "summary": tables_choices.summary(figures),
+        "changed": regimes.sentences(figures),
         "reading": method.reading(figures),
         "findings": answer.findings(figures),
         "answer_tables": [tables_choices.answer(figures, adt) for adt in tables_choices.adts(figures)],
@@ -132,6 +133,8 @@ def _choices(figures: Figures) -> dict[str, Any]:
         ],
         "recommended": tables_choices.recommended(figures),
         "adaptive": tables_choices.adaptive(figures),
+        "regimes": tables_regimes.regimes(figures),
+        "as_it_was": tables_regimes.as_it_was(figures),
         "classes": tables_choices.event_classes(figures),
     }
 

@@ -15,6 +15,7 @@ from ..model.figures import (
 )
 from ..model.phrases import NO_BREAK, NO_VALUE, counted, duration, listed, maybe_duration, percent, signed
 from ..text.adaptive import condition
+from ..text.regimes import changed
 from .tables import Cell, Cells, Columns, Table, prose, table, text
 
 ANSWER_ROWS_MAX: Final = 8
@@ -72,7 +73,8 @@ def summary(figures: Figures) -> Table:
 def _role(figures: Figures, row: SummaryFigures) -> str:
     parts = ["recommended"] if preferred(figures, row.adt) == row.choice else []
     if row.present:
-        parts.append("in force" if row.run_as is not None else "taken to be in force")
+        taken = "in force at the end" if changed(figures, row.adt) else "taken to be in force"
+        parts.append("in force" if row.run_as is not None else taken)
     return ", ".join(parts)
 
 

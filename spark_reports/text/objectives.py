@@ -5,6 +5,7 @@ from typing import Final
 
 from ..model.figures import Figures, ObjectiveFigures, VerdictFigures
 from ..model.phrases import NO_BREAK, counted, duration, listed, percent, quoted
+from .regimes import changed
 
 ATTEMPTS: Final = "attempts"
 CHOICES_MAX: Final = 6
@@ -17,11 +18,12 @@ def sentences(figures: Figures) -> list[str]:
 
 def verdicts(figures: Figures) -> list[str]:
     """Give one sentence for each choice in force, for a page that has the rest in a table."""
-    return [_verdict(row) for row in figures.verdicts if row.present]
+    return [_verdict(figures, row) for row in figures.verdicts if row.present]
 
 
-def _verdict(row: VerdictFigures) -> str:
-    role = "which was run" if row.run_as is not None else "taken to be in force"
+def _verdict(figures: Figures, row: VerdictFigures) -> str:
+    taken = "in force at the end" if changed(figures, row.adt) else "taken to be in force"
+    role = "which was run" if row.run_as is not None else taken
     did = "meets every objective" if row.met else f"misses {listed(row.missed)}"
     return f"For the {row.adt}, {quoted(row.choice, row.adt)}, {role}, {did}."
 

@@ -10,13 +10,15 @@ import pytest
 
 from quorate.spark_reports.model.aggregates import Rejected
 from quorate.spark_reports.model.figures import Figures, SurpriseFigures
-from quorate.spark_reports.model.phrases import NO_BREAK
+from quorate.spark_reports.model.phrases import NO_BREAK, NO_VALUE
+from quorate.spark_reports.page import tables_regimes
 from quorate.spark_reports.page.page import render
 from quorate.spark_reports.page.short_names import NAME_CHARS_MAX, short_names
 from quorate.spark_reports.page.tables_choices import answer, summary
 from quorate.spark_reports.page.tables_run import outages, surprises
 from tests.unit.spark_reports.made_figures import Made
 from tests.unit.spark_reports.made_objectives import judged
+from tests.unit.spark_reports.text.test_regimes import changing
 
 VERSIONS = {"quorate": "1.2.3", "python": "3.11"}
 PLACE = "out/figures.json"
@@ -51,6 +53,7 @@ KINDS: dict[str, Figures] = {
     "one": Made(replicas=1, choices=1).figures(),
     "evil": renamed(Made().figures(), EVIL),
     "objectives": judged(Made(replicas=7).figures()),
+    "regimes": changing(Made(measured=False).figures(), "enq-1", "enq-3"),
     "unanswered": replace(Made().figures(), latencies=()),
     "nothing-known": replace(
         Made(measured=False).figures(),
@@ -138,6 +141,7 @@ def test_each_kind_of_run_has_its_charts() -> None:
         "one": 5,
         "evil": 5,
         "objectives": 5,
+        "regimes": 3,
         "unanswered": 4,
         "nothing-known": 1,
     }
@@ -328,6 +332,40 @@ def test_standing_rules_have_a_table() -> None:
     )
     assert "queue: Enq/Ok 88.0 % 92.0 % +4.00" in text
     assert "standing rule" not in " ".join(page(KINDS["calm"]).text)
+
+
+def test_a_choice_in_force_that_changed_is_told_in_the_answer_and_regime_by_regime() -> None:
+    made = KINDS["regimes"]
+    html = render(made, VERSIONS, parquet=True, place=PLACE)
+    text = " ".join(" ".join(page(made).text).replace(NO_BREAK, " ").split())
+    told = "What stands here of enq-3 as the choice in force was not measured under it"
+    assert html.index('class="card verdict"') < html.index(told) < html.index('class="answer"')
+    for row in (
+        "2025-10-09 08:53:20 UTC queue: enq-1, 2 min known Enq 90.0 % 95.0 % 12 s 1 12 s 12 s",
+        "2025-10-09 08:55:20 UTC queue: enq-3, 2 min known Deq 90.0 % 95.0 % 12 s 1 12 s 12 s",
+        "queue: the mix recommended: enq-2 70.0 % 83.0 % 87.0 %",
+        "queue: Enq 70.0 % 83.0 % 87.0 %",
+    ):
+        assert row in text
+    unknown = replace(made.regimes[0], known_s=0.0, available=None, recommended_available=None, outages=0)
+    table = tables_regimes.regimes(replace(made, regimes=(unknown, *made.regimes[1:])))
+    assert [cell.text for cell in table.rows[0]][2:4] == [NO_VALUE, NO_VALUE]
+    assert table.rows[0][0].note == "queue: enq-1, nothing known"
+
+
+def test_where_the_choice_in_force_never_changed_no_regime_is_shown() -> None:
+    alone = changing(Made(measured=False).figures(), "enq-1")
+    assert render(alone, VERSIONS, parquet=True, place=PLACE) == render(
+        KINDS["trace"], VERSIONS, parquet=True, place=PLACE
+    )
+
+
+def test_the_card_says_that_a_choice_was_in_force_at_the_end() -> None:
+    made = judged(changing(Made(measured=False).figures(), "enq-3", "enq-1"))
+    unrun = replace(made, summary=tuple(replace(row, run_as=None) for row in made.summary))
+    assert [row[0].note for row in summary(unrun).rows if "force" in row[0].note] == [
+        "enq-1: in force at the end"
+    ]
 
 
 def test_objectives_have_a_card_near_the_top_with_what_each_day_burnt() -> None:
