@@ -6,10 +6,11 @@ for the choice that was in force.
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import NamedTuple
 
+from ...quorums.choices.choice import BadChoice, QuorumChoice
 from ...quorums.systems.systems import System
 from ..model.aggregates import Aggregates, Span, UpSpan
 from ..model.errors import ReportError
@@ -21,18 +22,19 @@ from ..model.figures import (
     RegimeFigures,
 )
 from ..model.models import US_PER_S, Model, outage_figures
-from ..model.objectives import Present, check_named, present_choices
+from ..model.objectives import Present, Sizes, check_named, present_choices
 from ..model.phrases import moment
 from ..model.questions import Questions
-from ..model.quorum_choices import Choice
+from ..model.quorum_choices import RUN, Choice, of_votes
 from ..reference.trace import lengths
 
 
 class Since(NamedTuple):
-    """From when on which choice was in force."""
+    """From when on which choice was in force; with votes, where it is a rule and these may have changed too."""
 
     from_us: int
     present: Present
+    votes: Mapping[str, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,7 @@ class Regime:
     start_us: int
     end_us: int
     present: Present
+    votes: Mapping[str, int] | None = None
 
 
 def check_order(present: Present, changes: Sequence[Since]) -> None:
@@ -76,17 +79,20 @@ def regimes_of(span: Span, present: Present, changes: Sequence[Since]) -> list[R
     begun = [Since(span.start_us, present)]
     for each in changes:
         if each.from_us <= span.start_us:
-            begun = [Since(span.start_us, each.present)]
-        elif each.from_us < span.end_us and each.present != begun[-1].present:
+            begun = [each._replace(from_us=span.start_us)]
+        elif each.from_us < span.end_us and each[1:] != begun[-1][1:]:
             begun.append(each)
     ends = [*(each.from_us for each in begun[1:]), span.end_us]
-    return [Regime(each.from_us, end_us, each.present) for each, end_us in zip(begun, ends, strict=True)]
+    return [
+        Regime(each.from_us, end_us, each.present, each.votes)
+        for each, end_us in zip(begun, ends, strict=True)
+    ]
 
 
 def outside(span: Span, changes: Sequence[Since]) -> list[str]:
     """Give a sentence for each change that comes after the data, and so changes nothing."""
     return [
-        f"--since {moment(each.from_us)} changes nothing: the data ends at {moment(span.end_us)}."
+        f"The choice in force from {moment(each.from_us)} on is not in this report: the data ends at {moment(span.end_us)}."
         for each in changes
         if each.from_us >= span.end_us
     ]
@@ -105,7 +111,7 @@ def figures_of_regimes(
     rows: list[RegimeFigures] = []
     wholes: list[AsItWasFigures] = []
     for best in recommendations:
-        in_force = [_choice(questions, best.adt, model.votes, each.present) for each in regimes]
+        in_force = [_choice(questions, best.adt, model.votes, each) for each in regimes]
         choices = [each for each in in_force if each is not None]
         if len(choices) < len(regimes):
             continue  # of some regime nobody knows what its quorums were
@@ -115,11 +121,32 @@ def figures_of_regimes(
     return tuple(rows), tuple(wholes)
 
 
-def _choice(questions: Questions, adt: str, votes: Mapping[str, int], present: Present) -> Choice | None:
-    """The choice in force in a regime; None where it is not one alone."""
-    names = present_choices(questions, adt, votes, present)
-    own = [each for each in questions.choices if each.adt == adt and each.name in names]
-    return own[0] if len(own) == 1 else None
+def _choice(questions: Questions, adt: str, votes: Mapping[str, int], regime: Regime) -> Choice | None:
+    """The choice in force in a regime; None where it is not one alone, or nobody knows its quorums."""
+    own_votes = votes if regime.votes is None else regime.votes
+    if own_votes == votes:
+        names = present_choices(questions, adt, votes, regime.present)
+        own = [each for each in questions.choices if each.adt == adt and each.name in names]
+        if len(own) == 1:
+            return own[0]
+    return None if isinstance(regime.present, str) else _of_rule(questions, adt, own_votes, regime.present)
+
+
+def _of_rule(questions: Questions, adt: str, votes: Mapping[str, int], rule: Sizes | None) -> Choice | None:
+    """The choice of a rule that is none of those that were looked at, as with votes of another time."""
+    specification = questions.types.get(adt)
+    if specification is None:
+        return None
+    try:
+        sizes = QuorumChoice(specification, votes, rule or {}).classes
+    except BadChoice:
+        return None
+    classes = tuple(of_votes(name, (each.initial, each.final), votes) for name, each in sizes.items())
+    made = Choice("", adt, "clock", RUN, None, classes)
+    normal = {each: made.normal_class(each) for each in made.operations if each in questions.used[adt]}
+    numbers = ", ".join(f"{name} ({each.initial_votes}, {each.final_votes})" for name, each in normal.items())
+    shares = ", ".join(f"{name}={count}" for name, count in votes.items())
+    return replace(made, name=f"{numbers} with votes {shares}")
 
 
 class _Part:

@@ -102,7 +102,10 @@ def test_a_choice_in_force_that_changed_is_told_as_it_was(export: Path, tmp_path
     since = ("--since", f"1350={MAJORITIES}", "--since", f"9999={OF_ALL}")
     done = quorate("report", *OF_ONE, *since, "--out", "out", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
-    assert "--since 9999 s changes nothing: the data ends at 3600 s." in done.stdout.splitlines()
+    assert (
+        "The choice in force from 9999 s on is not in this report: the data ends at 3600 s."
+        in done.stdout.splitlines()
+    )
     assert (
         'For the queue, the choice in force changed once in this time: "Enq (0, 1), Deq (3, 1)" at first and "Enq (0, 2), Deq (2, 2)" from '
         "1350 s on." in done.stdout.splitlines()

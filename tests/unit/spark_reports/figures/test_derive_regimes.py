@@ -16,6 +16,7 @@ from quorate.spark_reports.model.confidence import Repairs
 from quorate.spark_reports.model.errors import ReportError
 from quorate.spark_reports.model.figures import Figures, RegimeFigures
 from quorate.spark_reports.model.models import US_PER_S, Model
+from quorate.spark_reports.model.objectives import Present
 from quorate.spark_reports.model.questions import Questions, ask
 from quorate.spark_reports.model.run_document import Run
 from quorate.spark_reports.reference.trace import Input, aggregate_trace, enough_of, up_sets_of
@@ -29,7 +30,7 @@ STEPS = ((0, 100, "abc"), (100, 200, "ab"), (200, 300, "abc"), (300, 500, "a"), 
 """c is down for 100 s, later b and c for 200 s, and then nothing is known for 100 s."""
 
 
-def report(folder: Path, present: str | None, *changes: Since, **options: Any) -> Figures:
+def report(folder: Path, present: Present, *changes: Since, **options: Any) -> Figures:
     samples = {
         name: [
             (float(time_s), str(int(name in up)))
@@ -111,6 +112,22 @@ def test_one_regime_all_along_has_the_figures_of_its_choice(tmp_path: Path) -> N
         assert (each.longest_s, each.mttr_s) == (other.trace.longest_s, other.trace.mean_s)
 
 
+def test_a_rule_of_a_cluster_has_the_votes_of_its_time(tmp_path: Path) -> None:
+    """Until 400 a alone has most of five votes: while only a is up there is a majority. From then on each has one."""
+    once = Since(0, {}, {"a": 3, "b": 1, "c": 1})
+    later = Since(400_000_000, {"Enq/Ok": (0, 1)}, {"a": 1, "b": 1, "c": 1})
+    found = report(tmp_path, {}, once, later)
+    first, second = row(found, 1, "Deq"), row(found, 2, "Deq")
+    assert (first.choice, first.available) == ("Enq (0, 3), Deq (3, 3) with votes a=3, b=1, c=1", 1)
+    assert (second.available, second.downtime_s) == (0.8, 100)
+    assert second.choice == ONE, "it is the one that was looked at"
+    assert row(found, 2, "Enq").available == 1
+    alike = report(tmp_path, {}, Since(0, {}, {"a": 1, "b": 1, "c": 1}), later)
+    assert row(alike, 1, "Deq").choice == TWO
+    impossible = report(tmp_path, {}, once, Since(400_000_000, {"Enq/Ok": (0, 9)}, {"a": 1, "b": 1, "c": 1}))
+    assert (impossible.regimes, impossible.as_it_was) == ((), ())
+
+
 def test_the_choice_in_force_is_the_one_at_the_end(tmp_path: Path) -> None:
     found = report(tmp_path, ONE, since(400, TWO), since(700, THREE), since(1000, ONE))
     assert {each.choice for each in found.summary if each.present} == {THREE}
@@ -169,7 +186,9 @@ def test_a_change_to_the_same_choice_is_none_and_one_after_the_data_is_told() ->
         (10, 15, ONE),
         (15, 20, TWO),
     ]
-    assert outside(span, changes) == ["--since 2e-05 s changes nothing: the data ends at 2e-05 s."]
+    assert outside(span, changes) == [
+        "The choice in force from 2e-05 s on is not in this report: the data ends at 2e-05 s."
+    ]
     assert outside(span, changes[:2]) == []
 
 
