@@ -7,7 +7,7 @@ looked at for each of them is its `type`: for structs, an `isinstance` that fail
 """
 
 import re
-from typing import Final, Literal, final
+from typing import Any, Final, Literal, final
 
 import msgspec
 from msgspec import Struct
@@ -514,6 +514,13 @@ class ProbeRow(Struct, frozen=True, gc=False):
     time_s: float
     up: Literal[0, 1]
     latency_s: float | None
+
+
+class ConfigurationNote(Struct, frozen=True):
+    """Since when at the latest a replica is in a configuration, as it writes that down beside its probes: the cluster file in force, as JSON."""
+
+    time_s: float
+    document: dict[str, Any]
 
 
 PROBE_LOG_PATH: Final = "/v1/probes"

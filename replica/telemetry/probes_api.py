@@ -1,7 +1,7 @@
 """The endpoint at which `quorate report` asks for what the replica saw of the others. Owns the path; the rows are the probe log's."""
 
 import asyncio
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import msgspec
 from fastapi import Query
@@ -28,6 +28,19 @@ class Probe(BaseModel):
     )
 
 
+class NotedConfiguration(BaseModel):
+    """A configuration that the observer was in."""
+
+    time_s: float = Field(
+        description="When it was noted, in seconds since 1970 (UTC): with a new file, a new process, or a change that had ended",
+        examples=[1793491200.0],
+    )
+    document: dict[str, Any] = Field(
+        description="The cluster file in force, as `GET /v1/cluster` shows it",
+        examples=[{"name": "shop", "replicas": [{"id": "r1", "url": "http://10.0.0.1:8000"}]}],
+    )
+
+
 class ProbeRows(BaseModel):
     """A page of a probe log, in the order in which it was written."""
 
@@ -35,6 +48,18 @@ class ProbeRows(BaseModel):
     every_s: float = Field(description="Seconds between two looks, as it is served now", examples=[10.0])
     rows: list[Probe] = Field(
         examples=[[{"replica": "r2", "time_s": 1793491200.0, "up": 1, "latency_s": 0.002}]]
+    )
+    configurations: list[NotedConfiguration] = Field(
+        default_factory=list,
+        description="With the first page of each file of the log: the configurations that the observer was in while it was written",
+        examples=[
+            [
+                {
+                    "time_s": 1793491200.0,
+                    "document": {"name": "shop", "replicas": [{"id": "r1", "url": "http://10.0.0.1:8000"}]},
+                }
+            ]
+        ],
     )
     next: str = Field(
         description="`after` of the next page; empty: there is none", examples=["20261101T000000Z.262080"]
@@ -71,5 +96,5 @@ async def get_probes(
         raise Refusal(
             "storage-failed", f"the probe log cannot be read: {error.strerror}", definite=True
         ) from None
-    told = {"observer": log.observer, "every_s": probes.every_s, "rows": page.rows, "next": page.next}
+    told = {"observer": log.observer, "every_s": probes.every_s, **page._asdict()}
     return Response(msgspec.json.encode(told), media_type="application/json")

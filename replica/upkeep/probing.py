@@ -80,8 +80,10 @@ class Probing(Background):
         others = await asyncio.gather(*(self._seen(*each, moment_s) for each in urls.items()))
         if time.monotonic() - began_s > STOOD_STILL_WAITS * self._wait_s:
             return  # This process stood still: that it heard nothing says nothing of the others.
+        # While it changes, quorums are those of both: it begins to be in force once that is over.
+        in_force = None if member.document.former is not None else member.document
         try:
-            await asyncio.to_thread(self._probes.log.write, moment_s, [own, *others])
+            await asyncio.to_thread(self._probes.log.write, moment_s, [own, *others], in_force)
         except OSError as error:
             raise StorageFailed(f"{self._probes.log.folder}: {error.strerror or error}") from error
 

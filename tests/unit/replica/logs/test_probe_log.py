@@ -7,10 +7,13 @@ from typing import Final
 
 import msgspec
 import pytest
+from msgspec import UNSET
 
+from quorate.api_specs.cluster import ClusterDocument, ReplicaInfo, from_json
 from quorate.api_specs.messages import PROBE_LOG_FILE, ProbeRow
 from quorate.replica.logs import probe_log as module
 from quorate.replica.logs.probe_log import ProbeLog
+from quorate.spark_reports.input.sources import find_source
 
 NOON_S: Final = datetime(2026, 11, 1, 12, tzinfo=UTC).timestamp()
 DAY_S: Final = 86_400.0
@@ -38,7 +41,7 @@ def names(log: ProbeLog) -> list[str]:
 def pages(log: ProbeLog, from_s: float = 0.0, to_s: float = float("inf")) -> Iterator[list[ProbeRow]]:
     place = ""
     while True:
-        rows, place = log.page(place, from_s, to_s)
+        rows, place, _ = log.page(place, from_s, to_s)
         yield list(rows)
         if not place:
             return
@@ -144,15 +147,15 @@ def test_a_file_that_went_between_two_pages_is_passed_over(
 ) -> None:
     note(log, NOON_S, NOON_S + 10, NOON_S + DAY_S)
     monkeypatch.setattr(module, "PROBE_PAGE_BYTES_MAX", 100)
-    _, place = log.page()
+    _, place, _ = log.page()
     (log.folder / names(log)[0]).unlink()
-    rows, _ = log.page(place)
+    rows, _, _ = log.page(place)
     assert [(each.replica, each.time_s) for each in rows] == [("r1", NOON_S + DAY_S)]
     (path := log.folder / names(log)[0]).unlink()
     path.symlink_to("nowhere")  # As one that goes after the folder was looked at.
-    assert log.page() == ([], "")
+    assert log.page() == ([], "", [])
     path.unlink()
-    assert log.page(place) == ((), "")
+    assert log.page(place) == ((), "", ())
 
 
 def test_a_full_disk_is_told(log: ProbeLog) -> None:
@@ -168,3 +171,68 @@ def test_names_are_those_that_reports_know() -> None:
     found = PROBE_LOG_FILE.fullmatch("probes-r1-20261101T120000Z.jsonl")
     assert found is not None
     assert found[1] == "r1"
+
+
+def document(epoch: int = 0) -> ClusterDocument:
+    return ClusterDocument("shop", (ReplicaInfo("r1", "http://127.0.0.1:7001"),), epoch=epoch or UNSET)
+
+
+def noted(log: ProbeLog, *moments: tuple[float, int]) -> None:
+    for time_s, epoch in moments:
+        log.write(time_s, [row(time_s)], document(epoch))
+
+
+def epochs(log: ProbeLog, **asked: float) -> list[tuple[float, int]]:
+    """When which configuration was noted, on all pages."""
+    found, place = [], ""
+    while True:
+        page = log.page(place, **asked)
+        found += [(each.time_s, from_json(each.document).number) for each in page.configurations]
+        place = page.next
+        if not place:
+            return found
+
+
+def test_a_configuration_is_noted_with_each_file_and_process_and_when_it_is_another(log: ProbeLog) -> None:
+    noted(log, (NOON_S, 0), (NOON_S + 10, 0), (NOON_S + 20, 2), (NOON_S + 30, 2))
+    log.write(NOON_S + 40, [row(NOON_S + 40)])
+    assert epochs(log) == [(NOON_S, 0), (NOON_S + 20, 2)]
+    again = ProbeLog(log.folder, "r1", 2)
+    noted(again, (NOON_S + 50, 2), (NOON_S + DAY_S, 2))
+    expected = [(NOON_S, 0), (NOON_S + 20, 2), (NOON_S + 50, 2), (NOON_S + DAY_S, 2)]
+    assert epochs(log) == expected
+    assert len(read(log)) == 7, "no line of it is a row"
+    path = log.folder / "configurations-r1-20261101T120000Z.jsonl"
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert find_source(log.folder).files == tuple(sorted(log.folder.glob("probes-*")))
+
+
+def test_a_time_has_what_was_noted_before_it_in_the_same_file(
+    log: ProbeLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "PROBE_PAGE_BYTES_MAX", 200)
+    monkeypatch.setattr(module, "_is_full", lambda _path: False)
+    noted(log, *((NOON_S + number, number // 5) for number in range(15)))
+    assert epochs(log) == [(NOON_S, 0), (NOON_S + 5, 1), (NOON_S + 10, 2)], "on the first page alone"
+    assert epochs(log, from_s=NOON_S + 7, to_s=NOON_S + 9) == [(NOON_S, 0), (NOON_S + 5, 1)]
+
+
+def test_notes_go_with_their_file_and_a_broken_one_spoils_no_other(log: ProbeLog) -> None:
+    noted(log, (NOON_S, 0))
+    (path,) = log.folder.glob("configurations-*")
+    path.write_bytes(path.read_bytes()[:-9])
+    noted(log, (NOON_S + 10, 1))
+    assert epochs(log) == [(NOON_S + 10, 1)]
+    noted(log, *((NOON_S + number * DAY_S, 1) for number in range(1, 5)))
+    assert len(names(log)) == 2 * len(list(log.folder.glob("probes-*"))) == 6
+    assert [time_s for time_s, _ in epochs(log)] == read(log)
+
+
+def test_where_very_many_were_noted_another_file_begins(
+    log: ProbeLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "PROBE_PAGE_BYTES_MAX", 1000)
+    moments = [(NOON_S + number, number) for number in range(40)]
+    noted(log, *moments)
+    assert len(list(log.folder.glob("configurations-*"))) > 2
+    assert list(dict(epochs(log)).values()) == [epoch for _, epoch in moments]

@@ -30,7 +30,7 @@ async def client(tmp_path: Path) -> AsyncIterator[httpx.AsyncClient]:
     (folder := tmp_path / "probes").mkdir()
     log = ProbeLog(folder, "r1", 30)
     for row in ROWS:
-        log.write(row.time_s, [row])
+        log.write(row.time_s, [row], one_replica())
     access = from_text(LINES, WHOLE)
     member = Member(open_folder(tmp_path / "data", one_replica(), "r1"))
     app = create_app(
@@ -54,6 +54,7 @@ async def test_pages_hold_all_rows_of_a_time(
     client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(probe_log, "PROBE_PAGE_BYTES_MAX", 200)
+    noted = []
     asked = {"from_s": str(ROWS[2].time_s), "to_s": str(ROWS[18].time_s), "after": ""}
     found: list[ProbeRow] = []
     count = 0
@@ -63,9 +64,12 @@ async def test_pages_hold_all_rows_of_a_time(
         told = answer.json()
         assert (told["observer"], told["every_s"]) == ("r1", 3600.0)
         found += msgspec.convert(told["rows"], list[ProbeRow])
+        noted += told["configurations"]
         asked["after"] = told["next"]
         count += 1
     assert found == ROWS[2:18]
+    own = (await client.get("/v1/cluster")).json()["document"]
+    assert noted == [{"time_s": ROWS[0].time_s, "document": own}]
     assert count > 5
 
 

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
+from msgspec import structs
 
-from quorate.api_specs.cluster import ClusterDocument, ReplicaInfo
+from quorate.api_specs.cluster import ClusterDocument, ReplicaInfo, from_json
 from quorate.api_specs.messages import ProbeRow
 from quorate.client_sdk.transport.http_transport import quick_client
 from quorate.client_sdk.transport.tls import SYSTEM_TRUST
@@ -175,3 +176,21 @@ async def test_who_is_no_member_notes_nothing(rig: Rig, monkeypatch: pytest.Monk
     await until(lambda: looked >= 3, "it looks")
     assert rig.rows() == []
     assert os.listdir(rig.folder) == []
+
+
+async def test_the_configuration_is_noted_once_and_not_while_it_changes(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rig.probing.start()
+    await rig.moments(2)
+    first = rig.member.document
+    (noted,) = rig.log.page().configurations
+    assert (from_json(noted.document), noted.time_s) == (first, rig.rows()[0].time_s)
+    after = structs.replace(first, epoch=2)
+    both = structs.replace(after, epoch=1, old=first)
+    monkeypatch.setattr(rig.member.configured, "document", both)
+    await rig.moments(2)
+    assert len(rig.log.page().configurations) == 1
+    monkeypatch.setattr(rig.member.configured, "document", after)
+    await rig.moments(2)
+    assert [from_json(each.document).number for each in rig.log.page().configurations] == [0, 2]
