@@ -3,6 +3,7 @@
 Owns the asking, and what is told of replicas that gave nothing. Which observer counts when, `quorate.spark_reports.merging` knows.
 """
 
+import math
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,13 +18,14 @@ from rich.console import Console
 
 from ...adts.types.catalogue import CONFIGURATION, known_types
 from ...api_specs.cluster import ClusterDocument
-from ...api_specs.messages import PROBE_LOG_PATH, ProbeRow
+from ...api_specs.messages import PROBE_LOG_PATH, ConfigurationNote, ProbeRow
 from ..cluster.document import DEFAULT_NAME, url_of
 from ..cluster.probe import NoAnswer, get
 from ..cluster.status import cluster_document
 from ..credentials import read_token
 from ..failure import Failure, Usage
 from ..progress import busy
+from .regimes import Told, told
 
 if TYPE_CHECKING:
     from ...spark_reports.model.places import Where
@@ -105,10 +107,13 @@ def time_asked(asked: Any, *, of_days: bool) -> tuple[Any, float, float]:
 
 
 class _Seen(NamedTuple):
-    """What came of one replica's log: how far apart its looks are, and why some or all rows are missing; empty where none is."""
+    """What came of one replica's log: how far apart its looks are, why some or all rows are missing, empty where none is, the first moment
+    of which it has any, and the configurations that it was in."""
 
     every_s: float = 0.0
     missing: str = ""
+    first_s: float = math.inf
+    configurations: tuple[ConfigurationNote, ...] = ()
 
 
 def _of_cluster(cluster: str, out: Path, wanted: dict[str, Any]) -> Prepared:
@@ -120,8 +125,6 @@ def _of_cluster(cluster: str, out: Path, wanted: dict[str, Any]) -> Prepared:
     asked, from_s, to_s = time_asked(wanted["asked"], of_days=store is not None)
     known = {"asked": asked, "adt": wanted["adt"] or _type_kept(document)}
     known["name"] = document.name
-    in_force, unsure = _in_force(document, known["adt"])
-    known["present"] = wanted["present"] or in_force
     known["cluster"] = None if store is None else document.name
     is_kept = store is not None and (ClusterFolder(store, document.name).place / MANIFEST).is_file()
     with tempfile.TemporaryDirectory(prefix="quorate-probes-") as scratch:
@@ -129,28 +132,24 @@ def _of_cluster(cluster: str, out: Path, wanted: dict[str, Any]) -> Prepared:
         if not is_kept:
             known["votes"] = wanted["votes"] or {id: votes for id, votes in document.votes.items() if votes}
             known["step_s"] = wanted["step_s"] or max(each.every_s for each in seen.values())
+        # What a store keeps may begin long before what replicas have yet.
+        begin_s = from_s if is_kept else max(from_s, min(each.first_s for each in seen.values()))
+        in_force = _in_force(document, seen, wanted | {"adt": known["adt"]}, begin_s)
+        known |= {"present": in_force.present, "changes": in_force.changes}
         found = _merged([Path(scratch)], out, wanted | known)
     silent = _listed(seen)
     missing = [f"Without all that some replicas saw: {silent}."] if silent else []
-    return found._replace(
-        notes=[*found.notes, *missing, *([unsure] if unsure and not wanted["present"] else [])]
-    )
+    return found._replace(notes=[*found.notes, *missing, *in_force.sentences])
 
 
-def _in_force(document: ClusterDocument, adt: Any) -> tuple[dict[str, tuple[int, int]] | None, str]:
-    """The quorums that the cluster's rule gives objects of the type, in votes; else a sentence, where its rules do not say it so."""
-    name = adt if isinstance(adt, str) else getattr(adt, "name", "")
-    rules = [each for each in document.choices if name in document.specifications and each.covers(name)]
-    if len(rules) == 1 and rules[0].classes and rules[0].ordering == "clock" and rules[0].standing is None:
-        sizes = document.choice_by(rules[0], name).classes
-        return {event: (each.initial, each.final) for event, each in sizes.items()}, ""
-    if not rules:
-        return None, ""
-    named = ", ".join(rule.objects for rule in rules)
-    return (
-        None,
-        f"Majorities are taken to be in force; the cluster has rules for {named}: name another choice with --present.",
-    )
+def _in_force(
+    document: ClusterDocument, seen: Mapping[str, "_Seen"], wanted: Mapping[str, Any], begin_s: float
+) -> Told:
+    """The choice in force and when it changed: as the command line has it, else as the replicas noted it."""
+    if wanted["present"] or wanted["changes"]:
+        return Told(wanted["present"], wanted["changes"])
+    notes = [note for each in seen.values() for note in each.configurations]
+    return told(document, notes, wanted["adt"], round(begin_s * 1e6), wanted["votes"])
 
 
 def _fetch_all(document: ClusterDocument, folder: Path, from_s: float, to_s: float) -> dict[str, _Seen]:
@@ -211,7 +210,9 @@ def _fetch(url: str, token: str | None, from_s: float, to_s: float, path: Path) 
         try:
             for page in _pages(url, token, from_s, to_s):
                 file.writelines(msgspec.json.encode(row) + b"\n" for row in page.rows)
-                seen = _Seen(page.every_s)
+                first_s = min((row.time_s for row in page.rows), default=math.inf)
+                noted = (*seen.configurations, *page.configurations)
+                seen = _Seen(page.every_s, "", min(seen.first_s, first_s), noted)
         except NoAnswer as error:
             return seen._replace(missing=str(error))
     return seen
@@ -223,6 +224,8 @@ class _Page(Struct):
     every_s: float
     rows: list[ProbeRow]
     next: str
+    configurations: list[ConfigurationNote] = []
+    """None of a replica of an earlier release."""
 
 
 def _pages(url: str, token: str | None, from_s: float, to_s: float) -> Iterator[_Page]:

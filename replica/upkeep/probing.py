@@ -75,13 +75,13 @@ class Probing(Background):
         member, began_s = self._member, time.monotonic()
         if not member.is_member:
             return
+        # While it changes, quorums are those of both: it begins to be in force once that is over.
+        in_force = None if member.document.former is not None else member.document
         own = ProbeRow(member.id, moment_s, 0 if member.trouble else 1, None)
         urls = {name: url for name, url in member.urls.items() if name in member.lags}
         others = await asyncio.gather(*(self._seen(*each, moment_s) for each in urls.items()))
         if time.monotonic() - began_s > STOOD_STILL_WAITS * self._wait_s:
             return  # This process stood still: that it heard nothing says nothing of the others.
-        # While it changes, quorums are those of both: it begins to be in force once that is over.
-        in_force = None if member.document.former is not None else member.document
         try:
             await asyncio.to_thread(self._probes.log.write, moment_s, [own, *others], in_force)
         except OSError as error:

@@ -129,7 +129,9 @@ def _choice(questions: Questions, adt: str, votes: Mapping[str, int], regime: Re
         own = [each for each in questions.choices if each.adt == adt and each.name in names]
         if len(own) == 1:
             return own[0]
-    return None if isinstance(regime.present, str) else _of_rule(questions, adt, own_votes, regime.present)
+    if isinstance(regime.present, str) or not own_votes.keys() <= votes.keys():
+        return None  # nothing says when a replica was up that is not looked at
+    return _of_rule(questions, adt, own_votes, regime.present)
 
 
 def _of_rule(questions: Questions, adt: str, votes: Mapping[str, int], rule: Sizes | None) -> Choice | None:

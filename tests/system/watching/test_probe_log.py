@@ -11,6 +11,7 @@ import msgspec
 from rich.console import Console
 
 from quorate.api_specs.messages import PROBE_LOG_FILE, ProbeRow
+from quorate.cli.cluster.local_cluster import LocalCluster
 from quorate.cli.reports.observed import prepare
 from quorate.client_sdk import connect_async
 from quorate.measurement.clock import RunClock
@@ -64,7 +65,8 @@ def longest_s(figures: Any) -> float:
     return float(found["longest_outage_s"])
 
 
-async def test_an_outage_is_in_the_report_of_what_the_replicas_saw(clusters: Clusters) -> None:
+async def noting(clusters: Clusters) -> tuple[LocalCluster, Notes]:
+    """A cluster that keeps a queue, and whose replicas note what they see."""
     cluster, notes = clusters.make(), Notes(clusters.folder / "notes")
     [block] = blocks_run_by("tests/system/watching/test_probe_log.py")
     option, _ = block.text.split()[-2:]
@@ -74,6 +76,11 @@ async def test_an_outage_is_in_the_report_of_what_the_replicas_saw(clusters: Clu
     cluster.ready()
     async with connect_async(cluster.document_path) as client:
         await client.queue("jobs").enqueue({"job": 1})
+    return cluster, notes
+
+
+async def test_an_outage_is_in_the_report_of_what_the_replicas_saw(clusters: Clusters) -> None:
+    cluster, notes = await noting(clusters)
     (own := clusters.folder / "own").mkdir()
     recorder = Recorder(own / "probes.jsonl.gz")
     probing = asyncio.create_task(Prober(cluster.urls, STEP_S, recorder, RunClock()).run())
@@ -119,3 +126,34 @@ async def test_an_outage_is_in_the_report_of_what_the_replicas_saw(clusters: Clu
     )
     for found in (seen, asked, read):
         assert down_s[1] - down_s[0] <= longest_s(found) <= up_s - last_up_s
+
+
+async def test_a_change_of_the_choice_begins_a_regime_of_the_report(clusters: Clusters) -> None:
+    cluster, notes = await noting(clusters)
+    await notes.after(time.time(), up=1)
+    before_s = time.time()
+    words = ("choice", "set", "queue/*", "Enq=0,1", "Deq=3,1", "--cluster", str(cluster.document_path))
+    done = conftest.quorate(*words, cwd=clusters.folder)
+    assert done.returncode == 0, done.stderr
+    await notes.after(time.time(), up=1)
+    after_s = time.time()
+    cluster.kill("r2")
+    await asyncio.to_thread(cluster.restart, "r2")  # It notes once more which configuration it is in.
+    await notes.after(time.time(), up=1)
+
+    asked = ("report", "--cluster", str(cluster.root), "--mix", "Enq=1,Deq=1")
+    done = conftest.quorate(*asked, cwd=clusters.folder, QUORATE_REPORT_ENGINE="python")
+    assert done.returncode == 0, done.stderr
+    assert (
+        'the choice in force changed once in this time: "Enq (0, 2), Deq (2, 2)" at first and "Enq (0, 1), Deq (3, 1)" from'
+        in done.stdout
+    )
+    rows = json.loads((clusters.folder / "out" / "report" / "figures.json").read_text())["regimes"]
+    assert [(row["choice"], row["operation"]) for row in rows] == [
+        (choice, operation)
+        for choice in ("Enq (0, 2), Deq (2, 2)", "Enq (0, 1), Deq (3, 1)")
+        for operation in ("Enq", "Deq")
+    ]
+    assert before_s <= rows[-1]["from_s"] <= after_s
+    assert rows[0]["to_s"] == rows[-1]["from_s"]
+    assert all(row["known_s"] > 0 for row in rows)

@@ -33,6 +33,7 @@ def wanted(**options: Any) -> dict[str, Any]:
         "store": None,
         "adt": None,
         "present": None,
+        "changes": [],
         "votes": {},
         "step_s": None,
         "asked": EVERYTHING,
@@ -185,35 +186,6 @@ def test_replicas_without_probe_logs_say_how_to_have_them(cluster: LocalCluster,
         + "). Serve them with --probe-log."
     )
     assert not (tmp_path / "out").exists()
-
-
-RULES: Final = {
-    "one": ('[[choices]]\nobjects = "queue/*"\n[choices.classes]\n"Enq/Ok" = [0, 1]\n', ""),
-    "none": ('[[choices]]\nobjects = "register/*"\nreads = "r1*r2"\n', ""),
-    "two": (
-        '[[choices]]\nobjects = "queue/a"\n[[choices]]\nobjects = "queue/b"\n',
-        "Majorities are taken to be in force; the cluster has rules for queue/a, queue/b: name another choice with --present.",
-    ),
-    "systems": (
-        '[[choices]]\nobjects = "queue/*"\nreads = "r1*r2"\n',
-        "Majorities are taken to be in force; the cluster has rules for queue/*: name another choice with --present.",
-    ),
-}
-
-
-@pytest.mark.parametrize("rules", RULES)
-def test_the_choice_in_force_is_that_of_the_clusters_rule(rules: str) -> None:
-    text, sentence = RULES[rules]
-    replicas = "".join(f'[[replicas]]\nid = "r{n}"\nurl = "http://127.0.0.1:{n}"\n' for n in (1, 2, 3))
-    document = parse(f'name = "shop"\n{text}{replicas}')
-    found, unsure = observed._in_force(document, "queue")
-    assert observed._in_force(document, known_types()["queue"]) == (found, unsure)
-    assert unsure == sentence
-    if rules == "one":
-        assert found is not None
-        assert (found["Enq/Ok"], found["Deq/Ok"], found["Deq/Empty"]) == ((0, 1), (3, 2), (3, 0))
-    else:
-        assert found is None
 
 
 def test_the_clusters_own_register_is_no_object_of_a_type(
