@@ -133,6 +133,17 @@ def test_a_standing_rule_has_the_choice_that_was_in_force() -> None:
     ]
 
 
+def test_a_fallback_by_quorum_systems_is_no_number_of_votes() -> None:
+    five = {f"r{n}": 1 for n in range(1, 6)}
+    systems = '[choices.fallback]\ndown = ["r4", "r5"]\nreads = "r1*r2 + r1*r3 + r2*r3"\n'
+    first = made(TYPED.replace("[0, 1]", "[0, 3]") + systems, votes=five)
+    states = tuple(rule.in_state(has_fallen_back=True) for rule in first.choices)
+    fallen = msgspec.structs.replace(first, choices=states, epoch=2)
+    found = told(fallen, [note(10, first), note(20, fallen)], "queue", 10_000_000, {})
+    assert found.changes == ()
+    assert "no one choice of the queue, in votes, was in force" in found.sentences[-1]
+
+
 @pytest.mark.parametrize(
     ("first", "why"),
     [
