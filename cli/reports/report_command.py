@@ -170,7 +170,7 @@ SinceOption = Annotated[
         "--since",
         metavar="TIME=CHOICE",
         help="When the choice in force changed, and to which: --present then names the one before the first. Repeat it, in the order of time. "
-        "--slo judges the last.",
+        "--slo judges each in its own time.",
     ),
 ]
 FollowOption = Annotated[

@@ -71,7 +71,7 @@ def derive(found: Aggregates, run: Run, questions: Questions, origin: Origin) ->
     choices = derive_choices.answer(found, run, questions, model, origin.mix)
     regimes = regimes_of(found.span, origin.wanted.present, origin.changes)
     wanted = replace(origin.wanted, present=regimes[-1].present)
-    objective_rows, verdicts = objectives(found, run, questions, model, wanted)
+    objective_rows, verdicts = objectives(found, run, questions, model, wanted, regimes)
     switching = derive_adaptive.adaptive(found, run, questions, model, choices)
     regime_rows, as_it_was = (
         figures_of_regimes(found, questions, model, regimes, choices.recommendations, switching)

@@ -2,17 +2,28 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from ..model.aggregates import Aggregates
 from ..model.days import days_of
 from ..model.figures import DayFigures, ObjectiveFigures, VerdictFigures
 from ..model.models import US_PER_S, Model
-from ..model.objectives import Budget, Present, Tally, added, choices_of, names_of, present_choices, quorum_of
+from ..model.objectives import (
+    AS_IT_WAS,
+    Budget,
+    Present,
+    Tally,
+    added,
+    choices_of,
+    names_of,
+    present_choices,
+    quorum_of,
+)
 from ..model.questions import Questions
 from ..model.quorum_choices import Choice, ClassQuorum, is_valid
 from ..model.run_document import Run
+from .derive_regimes import Regime, choices_in_force, within
 
 ATTEMPTS = "attempts"
 SECONDS = "seconds"
@@ -27,9 +38,15 @@ class Wanted:
 
 
 def objectives(
-    found: Aggregates, run: Run, questions: Questions, model: Model, wanted: Wanted
+    found: Aggregates,
+    run: Run,
+    questions: Questions,
+    model: Model,
+    wanted: Wanted,
+    regimes: Sequence[Regime] = (),
 ) -> tuple[tuple[ObjectiveFigures, ...], tuple[VerdictFigures, ...]]:
-    """Each objective under each choice of each type that has what it names, the present choices first; and each such choice by itself."""
+    """Each objective under each choice of each type that has what it names, the present choices first; and each such choice by itself. Where several
+    were in force one after the other, `as it was` is what is judged."""
     seen = _Seen(found, run, model)
     rows: list[ObjectiveFigures] = []
     verdicts: list[VerdictFigures] = []
@@ -37,7 +54,16 @@ def objectives(
         names = [name for name in wanted.targets if name in names_of(questions, adt)]
         if not names:
             continue
-        present = present_choices(questions, adt, run.votes, wanted.present)
+        several = len(regimes) > 1 and choices_in_force(questions, adt, run.votes, regimes)
+        if several:
+            parts = [
+                (_Seen(replace(found, spans=tuple(within(found.spans, each))), run, model), choice)
+                for each, choice in zip(regimes, several, strict=True)
+            ]
+            was = [row for name in names for row in _as_it_was(parts, name, wanted.targets[name])]
+            rows += was
+            verdicts.append(_verdict_on(was, names, adt))
+        present = frozenset() if several else present_choices(questions, adt, run.votes, wanted.present)
         choices = sorted(choices_of(questions, adt), key=lambda each: each.name not in present)
         own = [
             row
@@ -70,14 +96,48 @@ def _verdict(
     )
 
 
+def _verdict_on(rows: Sequence[ObjectiveFigures], names: Sequence[str], adt: str) -> VerdictFigures:
+    """The verdict on the choices that were in force, each in its own time."""
+    met = {row.objective for row in rows if row.met}
+    missed = tuple(name for name in names if name not in met)
+    return VerdictFigures(adt, AS_IT_WAS, None, present=True, valid=True, met=not missed, missed=missed)
+
+
+def _as_it_was(
+    parts: "Sequence[tuple[_Seen, Choice]]", name: str, target: Fraction
+) -> Iterator[ObjectiveFigures]:
+    """The objective over all regimes; nothing where the choice of one of them has no such event class."""
+    days: dict[int, Tally] = {}
+    for seen, choice in parts:
+        quorum = quorum_of(choice, name)
+        if quorum is None:
+            return
+        for day, tally in seen.of(choice, name, quorum)[1].items():
+            days[day] = added([days[day], tally]) if day in days else tally
+    (seen, choice), *_ = parts
+    yield from _of_days(
+        seen, replace(choice, name=AS_IT_WAS, run_as=None), name, target, (SECONDS, days), True
+    )
+
+
 def _row(
     seen: "_Seen", choice: Choice, name: str, target: Fraction, present: bool
 ) -> Iterator[ObjectiveFigures]:
     """The objective under the choice; nothing where the choice has no such event class, or nothing was seen of it."""
     quorum = quorum_of(choice, name)
-    if quorum is None:
-        return
-    unit, days = seen.of(choice, name, quorum)
+    if quorum is not None:
+        yield from _of_days(seen, choice, name, target, seen.of(choice, name, quorum), present)
+
+
+def _of_days(
+    seen: "_Seen",
+    choice: Choice,
+    name: str,
+    target: Fraction,
+    by_day: tuple[str, dict[int, Tally]],
+    present: bool,
+) -> Iterator[ObjectiveFigures]:
+    unit, days = by_day
     all_days = added(days.values())
     if not all_days.total:
         return

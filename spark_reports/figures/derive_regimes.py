@@ -111,14 +111,22 @@ def figures_of_regimes(
     rows: list[RegimeFigures] = []
     wholes: list[AsItWasFigures] = []
     for best in recommendations:
-        in_force = [_choice(questions, best.adt, model.votes, each) for each in regimes]
-        choices = [each for each in in_force if each is not None]
-        if len(choices) < len(regimes):
-            continue  # of some regime nobody knows what its quorums were
+        choices = choices_in_force(questions, best.adt, model.votes, regimes)
+        if not choices:
+            continue
         own = _Type(questions, best, parts, choices)
         rows += own.rows()
         wholes += own.wholes(next((each for each in adaptive if each.adt == best.adt), None))
     return tuple(rows), tuple(wholes)
+
+
+def choices_in_force(
+    questions: Questions, adt: str, votes: Mapping[str, int], regimes: Sequence[Regime]
+) -> list[Choice]:
+    """The choice in force in each regime; none at all where of one of them nobody knows what its quorums were."""
+    found = [_choice(questions, adt, votes, each) for each in regimes]
+    known = [each for each in found if each is not None]
+    return known if len(known) == len(found) else []
 
 
 def _choice(questions: Questions, adt: str, votes: Mapping[str, int], regime: Regime) -> Choice | None:
@@ -156,7 +164,7 @@ class _Part:
 
     def __init__(self, spans: Sequence[UpSpan], regime: Regime, model: Model) -> None:
         self.regime, self.model = regime, model
-        self.spans = [each for each in _cut(spans, regime) if each.view in model.members]
+        self.spans = [each for each in within(spans, regime) if each.view in model.members]
         self.weights: dict[int, int] = defaultdict(int)
         for view, start_us, end_us, up in self.spans:
             self.weights[up] += (end_us - start_us) * model.members[view]
@@ -177,7 +185,7 @@ class _Part:
         return outage_figures((len(found), sum(found), max(found, default=0)))
 
 
-def _cut(spans: Sequence[UpSpan], regime: Regime) -> Iterator[UpSpan]:
+def within(spans: Sequence[UpSpan], regime: Regime) -> Iterator[UpSpan]:
     """The parts of spans within a regime, which ends before its last moment."""
     for each in spans:
         start_us, end_us = max(each.start_us, regime.start_us), min(each.end_us, regime.end_us)

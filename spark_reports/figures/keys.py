@@ -367,7 +367,8 @@ KEYS: Final[Mapping[str, str]] = {
         objective="what --slo asked for: an operation, or an event class",
         target="the share that --slo asked for",
         run_as="the name of the run's choice with these quorums; null: it was not run",
-        present="whether it is in force: the choice of --present, or of the last --since; else each that was run, else majorities",
+        present="whether it is in force: the choice of --present, else each that was run, else majorities; where that changed, `as it was` alone: each choice "
+        "in its own time",
         unit="`attempts`: measured, by operations; `seconds`: predicted from joint up-sets, by the known time, the mean over front ends",
         total="attempts, or seconds of known time",
         availability="the share of total that was good: attempts that were answered, time with enough",

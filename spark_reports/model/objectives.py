@@ -18,6 +18,9 @@ from .quorum_choices import Choice, ClassQuorum
 
 NAMES_MAX: Final = 12
 
+AS_IT_WAS: Final = "as it was"
+"""What stands for a choice where several were in force one after the other, each in its own time."""
+
 Sizes = Mapping[EventClass, tuple[int, int]]
 """Initial and final quorums in votes, as a rule of a cluster has them."""
 Present = str | Sizes | None

@@ -4,8 +4,8 @@ from math import floor
 from typing import Final
 
 from ..model.figures import Figures, ObjectiveFigures, VerdictFigures
+from ..model.objectives import AS_IT_WAS
 from ..model.phrases import NO_BREAK, counted, duration, listed, percent, quoted
-from .regimes import changed
 
 ATTEMPTS: Final = "attempts"
 CHOICES_MAX: Final = 6
@@ -18,12 +18,15 @@ def sentences(figures: Figures) -> list[str]:
 
 def verdicts(figures: Figures) -> list[str]:
     """Give one sentence for each choice in force, for a page that has the rest in a table."""
-    return [_verdict(figures, row) for row in figures.verdicts if row.present]
+    return [_verdict(row) for row in figures.verdicts if row.present]
 
 
-def _verdict(figures: Figures, row: VerdictFigures) -> str:
-    taken = "in force at the end" if changed(figures, row.adt) else "taken to be in force"
-    role = "which was run" if row.run_as is not None else taken
+def _verdict(row: VerdictFigures) -> str:
+    role = "which was run" if row.run_as is not None else "taken to be in force"
+    if row.choice == AS_IT_WAS:
+        missed = f"{listed(row.missed)} {'is' if len(row.missed) == 1 else 'are'} missed"
+        fate = "every objective is met" if row.met else missed
+        return f"For the {row.adt}, as it was, with each choice while it was in force, {fate}."
     did = "meets every objective" if row.met else f"misses {listed(row.missed)}"
     return f"For the {row.adt}, {quoted(row.choice, row.adt)}, {role}, {did}."
 
@@ -70,14 +73,15 @@ def left(row: ObjectiveFigures) -> str:
 
 def _told(row: ObjectiveFigures) -> str:
     how = "was" if row.unit == ATTEMPTS else "would have been"
+    under = row.choice if row.choice == AS_IT_WAS else f"with {quoted(row.choice, row.adt)}"
     return (
-        f"SLO {target(row)} {'met' if row.met else 'missed'}: with {quoted(row.choice, row.adt)}, {row.objective} {how} available "
+        f"SLO {target(row)} {'met' if row.met else 'missed'}: {under}, {row.objective} {how} available "
         f"{percent(row.availability)}; {spent(row)} of the error budget of {amount(row, row.budget)} is spent, {left(row)}."
     )
 
 
 def _meeting(figures: Figures, adt: str) -> str:
-    own = [row for row in figures.verdicts if row.adt == adt]
+    own = [row for row in figures.verdicts if row.adt == adt and row.choice != AS_IT_WAS]
     names = [quoted(row.choice, adt) for row in own if row.met and row.valid]
     several = len({row.objective for row in figures.objectives if row.adt == adt}) > 1
     every = "every objective" if several else "the objective"

@@ -119,6 +119,17 @@ def test_a_choice_in_force_that_changed_is_told_as_it_was(export: Path, tmp_path
     ]
 
 
+def test_objectives_are_judged_by_each_choice_while_it_was_in_force(export: Path, tmp_path: Path) -> None:
+    since = ("--since", f"1350={MAJORITIES}", "--slo", "Enq=80", "--slo", "Deq=80")
+    done = quorate("report", *OF_ONE, *since, "--out", "out", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (1, "")
+    told = [line for line in done.stdout.splitlines() if line.startswith("SLO")]
+    assert told == [
+        "SLO Enq 80 % met: as it was, Enq would have been available 87.5 %; 62 % of the error budget of 12 min is spent, 4.5 min left.",
+        "SLO Deq 80 % missed: as it was, Deq would have been available 75.0 %; 125 % of the error budget of 12 min is spent, overspent by 3 min.",
+    ]
+
+
 def test_of_a_measured_run_changes_cannot_be_told(tmp_path: Path) -> None:
     folder = measured_run.write_run(tmp_path / "run", operations=10)
     words = ("--input", str(folder), "--present", "enq-1", "--since", "900=enq-2", "--out", "out")

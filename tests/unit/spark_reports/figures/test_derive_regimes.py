@@ -1,5 +1,6 @@
 """Figures of regimes, worked out by hand, and against a look at every microsecond."""
 
+from fractions import Fraction
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -132,6 +133,23 @@ def test_the_choice_in_force_is_the_one_at_the_end(tmp_path: Path) -> None:
     found = report(tmp_path, ONE, since(400, TWO), since(700, THREE), since(1000, ONE))
     assert {each.choice for each in found.summary if each.present} == {THREE}
     assert [each.choice for each in found.regimes if each.operation == "Enq"] == [ONE, TWO, THREE]
+
+
+def test_objectives_are_judged_as_it_was(tmp_path: Path) -> None:
+    """A Deq lacked replicas for 200 s under ONE, and for 100 s under TWO, which would have met the objective alone."""
+    slo = {"Deq": Fraction(7, 10), "Enq/Ok": Fraction(88, 100)}
+    found = report(tmp_path, ONE, since(400, TWO), slo=slo)
+    deq, enq = (each for each in found.objectives if each.present)
+    assert (deq.objective, deq.choice, deq.run_as, deq.unit) == ("Deq", "as it was", None, "seconds")
+    assert (deq.total, deq.spent, deq.availability, deq.met) == (900, 300, 600 / 900, False)
+    assert [(day.total, day.spent) for day in deq.days] == [(900, 300)]
+    assert (enq.spent, enq.met) == (100, True)
+    assert [(each.choice, each.missed) for each in found.verdicts if each.present] == [
+        ("as it was", ("Deq",))
+    ]
+    assert {each.choice: each.met for each in found.verdicts}[TWO] is False, "Enq would have lacked 200 s"
+    alone = report(tmp_path, ONE, since(0, TWO), slo=slo)
+    assert {each.choice for each in alone.verdicts if each.present} == {TWO}
 
 
 def test_a_regime_of_which_nothing_is_known_has_no_share(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from quorate.spark_reports.model.objectives import AS_IT_WAS
 from quorate.spark_reports.model.phrases import NO_BREAK
 from quorate.spark_reports.text.objectives import are_met, left, of_budget, sentences, spent, target, verdicts
 from tests.unit.spark_reports.made_figures import Made
@@ -77,3 +78,21 @@ def test_the_page_says_of_each_choice_in_force_what_it_misses() -> None:
     (row, *_) = found.verdicts
     assumed = replace(found, verdicts=(replace(row, run_as=None, met=True, missed=()),))
     assert verdicts(assumed) == ["For the queue, enq-1, taken to be in force, meets every objective."]
+
+
+def test_choices_that_were_in_force_one_after_the_other_are_judged_as_one() -> None:
+    found = judged(Made().figures())
+    first, *others = found.verdicts
+    was = replace(first, choice=AS_IT_WAS, run_as=None)
+    row = replace(found.objectives[0], choice=AS_IT_WAS, run_as=None, unit="seconds")
+    rows = tuple(replace(each, present=False) for each in found.objectives)
+    found = replace(found, verdicts=(was, replace(first, present=False), *others), objectives=(row, *rows))
+    assert verdicts(found) == [
+        "For the queue, as it was, with each choice while it was in force, Enq is missed."
+    ]
+    assert plain(sentences(found)[0]).startswith(
+        "SLO Enq 99.9 % missed: as it was, Enq would have been available"
+    )
+    assert sentences(found)[-1] == "For the queue, enq-2 and enq-3 meet every objective, of 4 looked at."
+    met = replace(found, verdicts=(replace(was, met=True, missed=()), *found.verdicts[1:]))
+    assert verdicts(met)[0].endswith("every objective is met.")

@@ -4,10 +4,8 @@ from dataclasses import replace
 
 from quorate.spark_reports.model.figures import AsItWasFigures, Figures, RegimeFigures
 from quorate.spark_reports.model.phrases import NO_BREAK
-from quorate.spark_reports.text import objectives
 from quorate.spark_reports.text.regimes import sentences
 from tests.unit.spark_reports.made_figures import START_S, WINDOW_S, Made
-from tests.unit.spark_reports.made_objectives import judged
 
 TRACE = Made(measured=False).figures()
 
@@ -68,11 +66,3 @@ def test_without_a_standing_rule_none_is_named() -> None:
 
 def test_where_nothing_changed_nothing_is_said() -> None:
     assert sentences(TRACE) == sentences(changing(TRACE, "enq-1")) == []
-
-
-def test_objectives_say_that_their_choice_was_in_force_at_the_end() -> None:
-    found = judged(changing(TRACE, "enq-3", "enq-1"))
-    predicted = replace(found, verdicts=tuple(replace(row, run_as=None) for row in found.verdicts))
-    assert objectives.verdicts(predicted)[0].startswith("For the queue, enq-1, in force at the end, ")
-    still = replace(predicted, regimes=())
-    assert objectives.verdicts(still)[0].startswith("For the queue, enq-1, taken to be in force, ")
