@@ -59,13 +59,16 @@ class TimeNow:
         """Whether this front end's clock has a bound that one wrong replica cannot have made."""
         return self._time.is_settled(self._now)
 
-    def will_be_taken(self, refused: Refused, since_s: float) -> bool:
-        """Whether a replica refused what was stamped at that moment though neither clock need be wrong, and will take it as it is when asked again. It is
-        behind the replica's clock since it waited; or ahead by what an upper bound of time may be that came of slow answers, and time gets there.
+    def will_be_taken(self, refused: Refused, waited_s: float) -> bool:
+        """Whether a replica refused what was sent so long after it was stamped, though neither clock need be wrong, and will take it as it is when asked
+        again. It is behind the replica's clock since it waited; or ahead by what an upper bound of time may be that came of slow answers, and time gets
+        there.
+
+        How long the request and its answer took explains nothing: who stands still before he reads the answer would take a wrong clock for right.
         """
         if refused.reason == "clock-ahead":
             return 0 < refused.clock_offset_us <= self._time.storable_ahead_us
-        behind_s = -refused.clock_offset_us / 1e6 - (self._now.mono_s - since_s)
+        behind_s = -refused.clock_offset_us / 1e6 - waited_s
         return refused.reason == "clock-behind" and behind_s <= self.document.clock.offset_max_s
 
     def is_far_behind(self, stamp: Timestamp) -> bool:
