@@ -17,6 +17,8 @@ from tests.unit.client_sdk.protocol.stage import DEADLINE_S, REPLICAS, Stage, en
 
 OK = Collected(Status())
 FULL = Refused("log-full", "no room")
+WAITED = Refused("clock-behind", "it waited", clock_offset_us=-1_000_000)
+"""That the replica will take as it is when it is asked again."""
 GONE = Unanswered("connection reset")
 NOBODY_THERE = Unanswered("no connection", definite=True)
 
@@ -221,6 +223,22 @@ def test_when_the_round_fails_each_part_hears_whether_its_request_may_have_arriv
     assert [is_large for part in (first, second) for _, is_large in part.failures] == [is_at_large] * 2
     assert all(isinstance(outcome, Failed) for outcome in sharing.ended.values())
     assert sharing.ended.keys() == {1, 2}
+
+
+@pytest.mark.parametrize(("reply", "is_at_large"), [(OK, True), (WAITED, False)])
+def test_who_is_asked_again_may_have_done_what_it_did_not_refuse(reply: Reply, *, is_at_large: bool) -> None:
+    """Its answer is none where it refused some that it will take; and then nobody reaches it any more."""
+    first, second = (NotingPart(f"register/{name}", 3, is_patient=True) for name in "ab")
+    sharing = Sharing((first, [1]), (second, [2]))
+    sharing.task.deadline_s = 2 * RESEND_S_FIRST
+    sharing.answer("r1", reply, WAITED)
+    for replica in ("r2", "r3"):
+        sharing.answer(replica, FULL, FULL)
+    sharing.sleep(RESEND_S_FIRST)
+    assert [send.replica for send in sharing.sends] == [*REPLICAS, "r1"]
+    sharing.answer("r1", NOBODY_THERE)
+    sharing.sleep(RESEND_S_FIRST)
+    assert [is_large for part in (first, second) for _, is_large in part.failures] == [is_at_large] * 2
 
 
 def test_a_part_that_all_refused_fails_for_that_reason_and_for_certain() -> None:
