@@ -189,6 +189,7 @@ class FrontEnd(TimeNow):
         """What the answer, or its lack, says of the replica itself."""
         if isinstance(answer, BatchReply):
             self._time.measure(replica, answer.now_us, sent, self._now)
+            self.note_clock(replica, answer.now_us, sent.mono_s)
             self._time.witness(answer.clock, self._now)
             self._time.hear_of_ahead(answer.ahead)
             self._forwarded.coordinators.heard(replica, answer.incarnation, self._now.mono_s)

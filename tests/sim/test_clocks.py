@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from quorate.adts.log import Entry, Value
 from quorate.api_specs.cluster import ClockSettings, ClusterDocument, ReplicaInfo, checked
 from quorate.api_specs.messages import Append, Batch
+from quorate.client_sdk.protocol.core.log_cache import LogCache
 from quorate.client_sdk.protocol.core.values import Failed, Operation, Outcome, Read, Write
 from quorate.simulation.history import Call
 from quorate.simulation.judging.checkers import check_drained, check_object
@@ -24,7 +25,7 @@ from quorate.simulation.scenarios.scenario import BLIND, Scenario, keeps_order, 
 from quorate.simulation.violation import Violation
 from quorate.simulation.world.clocks import WALL_US_START
 from quorate.simulation.world.world import World
-from quorate.timestamps.timestamp import make
+from quorate.timestamps.timestamp import Timestamp, make, wall_us
 from tests.sim.schedules.hand import Hand
 
 SEEDS: Final = 30
@@ -166,6 +167,53 @@ def test_calls_go_on_while_clocks_are_set_right_one_after_the_other(off_us: int)
         assert not outcome.definite, outcome
         is_behind = name in ("Enqueue", "Write") and "behind this replica's clock" in outcome.detail
         assert is_behind or "was asked to decide" in outcome.detail, outcome
+
+
+class FarBehind(World):
+    """The first front end's clock is 4 s behind, though it is declared right. Its stamps are above what it has seen all the same, so that some are near.
+
+    `most_us`: how far behind one was when it was given, of what was acknowledged under it, and of all.
+    """
+
+    def __init__(self, what: Scenario) -> None:
+        super().__init__(what)
+        self.most_us = {"acknowledged": 0, "given": 0}
+        self.later(0, self._set_back)
+
+    def _set_back(self) -> None:
+        front = self.fronts[0]
+        front.step_clock(-4_000_000)
+        behind_us: dict[Timestamp, int] = {}
+        stamp_for, say_complete = front.machine.stamp_for, front.machine.say_complete
+
+        def stamped(cache: LogCache) -> Timestamp:
+            stamp = stamp_for(cache)
+            behind_us[stamp] = WALL_US_START + self.now_us - wall_us(stamp)
+            self._note("given", behind_us[stamp])
+            return stamp
+
+        def complete(name: str, timestamps: tuple[Timestamp, ...]) -> None:
+            for each in timestamps:
+                self._note("acknowledged", behind_us.get(each, 0))
+            say_complete(name, timestamps)
+
+        front.machine.stamp_for, front.machine.say_complete = stamped, complete  # type: ignore[method-assign]
+
+    def _note(self, what: str, behind_us: int) -> None:
+        self.most_us[what] = max(self.most_us[what], behind_us)
+
+
+def test_what_is_stamped_far_behind_is_never_acknowledged() -> None:
+    """Whatever is lost, however late its front end reads that it is refused."""
+    faults = replace(NO_FAULTS, loss=0.3, tail=0.2, tail_us_max=4_000_000, client_freezes=4)
+    for seed in range(1, SEEDS + 1):
+        what = with_clocks(seed, ClockSettings(0.0, 0.0), faults)
+        world = FarBehind(replace(what, embedded=0, keyed=0.0, deadline_s=12.0, is_exact=False))
+        world.run()
+        judge(world)
+        offset_us = world.document.clock.offset_max_s * 1e6
+        assert world.most_us["given"] > offset_us, f"seed {seed} says nothing"
+        assert world.most_us["acknowledged"] <= offset_us, f"seed {seed}"
 
 
 @pytest.mark.parametrize("name", ["register/mine", "register/theirs"])

@@ -115,8 +115,8 @@ class Sender(Protocol):
     def count_round(self, kind: str, seconds: float) -> None:
         """Count one more round that met its quorum."""
 
-    def will_be_taken(self, refused: Refused, waited_s: float) -> bool:
-        """Whether a replica refused what was sent so long after it was stamped, and will take it as it is when asked again."""
+    def may_be_taken(self, refused: Refused, since_s: float) -> bool:
+        """Whether a replica that refused what was stamped at that moment may take it as it is when asked again."""
 
 
 def limit_of(answer: object) -> Limit | None:
@@ -218,9 +218,9 @@ class Task:
         """Count a round that has met its quorum now."""
         self._sender.count_round(kind, self.now.mono_s - begun_s)
 
-    def will_be_taken(self, refused: Refused, waited_s: float) -> bool:
-        """Whether a replica refused what was sent so long after it was stamped, and will take it as it is when asked again."""
-        return self._sender.will_be_taken(refused, waited_s)
+    def may_be_taken(self, refused: Refused, since_s: float) -> bool:
+        """Whether a replica that refused what was stamped at that moment may take it as it is when asked again."""
+        return self._sender.may_be_taken(refused, since_s)
 
     @property
     def is_late(self) -> bool:
@@ -277,8 +277,6 @@ class Gathering:
         """Until when to wait for a replica before it is asked again, and how long that is."""
         self._tokens: dict[str, list[int]] = {}
         """Sends that the replica may still answer: the first answer will do, or a slow replica would never count."""
-        self._sent_s: dict[int, float] = {}
-        """When each was sent."""
         if task.is_outdated:
             raise Reconfigured
         self.unasked: Sequence[str] = ()
@@ -307,9 +305,7 @@ class Gathering:
         first = requests[0] if isinstance(requests, tuple) else requests
         self._kind = type(first).__name__
         tokens = self._tokens.setdefault(replica, [])
-        token = self._task.send(replica, requests, tokens[-1] if tokens else 0)
-        tokens.append(token)
-        self._sent_s[token] = self._task.now.mono_s
+        tokens.append(self._task.send(replica, requests, tokens[-1] if tokens else 0))
         self._at_large[replica] += 1
         self._pending[replica] = (self._task.now.mono_s + delay_s, delay_s)
 
@@ -366,7 +362,7 @@ class Gathering:
             isinstance(event.answer, Unanswered) and event.answer.definite
         ):
             self._at_large[event.replica] -= 1
-        if (to_repeat := self._to_repeat(event)) is not None:
+        if (to_repeat := self._to_repeat(event.answer)) is not None:
             self.troubles[event.replica] = to_repeat
             if isinstance(event.answer, tuple) and all(isinstance(each, Refused) for each in event.answer):
                 self._at_large[event.replica] -= 1
@@ -401,16 +397,13 @@ class Gathering:
         self._elsewhere[event.replica] += 1
         return min(delay_s, BEHIND_S * (1 << min(before, 10)))
 
-    def _to_repeat(self, event: Answered) -> str | None:
+    def _to_repeat(self, answer: object) -> str | None:
         """Why the replica is to be asked again after this answer, if it is: there was none, or it took a clock for wrong that need not be."""
-        answer = event.answer
         if isinstance(answer, Unanswered):
             return None if answer.refused else answer.detail
         for reply in answer if isinstance(answer, tuple) else (answer,):
-            if type(reply) is Refused:
-                waited_s = self._sent_s[event.token] - self._begun_s
-                if self._task.will_be_taken(reply, waited_s):
-                    return reply.detail
+            if type(reply) is Refused and self._task.may_be_taken(reply, self._begun_s):
+                return reply.detail
         return None
 
     def wait(

@@ -9,6 +9,7 @@ from ....api_specs.cluster import ClockSettings, ClusterDocument
 from ....api_specs.messages import Refused
 from ....api_specs.tokens import TAG_CHARS
 from ....timestamps.clock import Now
+from ....timestamps.clock_bound import DRIFT
 from ....timestamps.timekeeping import Timekeeping
 from ....timestamps.timestamp import Timestamp, wall_us
 
@@ -26,6 +27,8 @@ class TimeNow:
             front_end_error_s=_declared_error_s(document.clock, is_in_replica=is_in_replica),
         )
         self._now = Now(0.0, 0)
+        self._shown: Final[dict[str, tuple[int, float]]] = {}
+        """By replica, where its clock stood when it answered last, and when that was sent which it answered."""
         self.holder: Final = holder_of(site)
         """Whose it is."""
 
@@ -33,11 +36,18 @@ class TimeNow:
         """The cluster has this configuration from now on. Its clock settings and limits are those of before (`quorate.client_sdk.protocol.configurations`)."""
         self.document = document
         self._time.follow(document.votes)
+        for replica in self._shown.keys() - document.votes.keys():
+            del self._shown[replica]
 
     @property
     def epoch(self) -> int:
         """Which configuration it goes by."""
         return self.document.number
+
+    @property
+    def now_s(self) -> float:
+        """The monotonic time."""
+        return self._now.mono_s
 
     def stamp(self) -> Timestamp:
         """A new timestamp, at or above the upper bound of the present true time."""
@@ -59,17 +69,31 @@ class TimeNow:
         """Whether this front end's clock has a bound that one wrong replica cannot have made."""
         return self._time.is_settled(self._now)
 
-    def will_be_taken(self, refused: Refused, waited_s: float) -> bool:
-        """Whether a replica refused what was sent so long after it was stamped, though neither clock need be wrong, and will take it as it is when asked
-        again. It is behind the replica's clock since it waited; or ahead by what an upper bound of time may be that came of slow answers, and time gets
-        there.
-
-        How long the request and its answer took explains nothing: who stands still before he reads the answer would take a wrong clock for right.
-        """
+    def may_be_taken(self, refused: Refused, since_s: float) -> bool:
+        """Whether a replica refused what was stamped at that moment though neither clock need be wrong, and may take it as it is when asked again. It is
+        behind the replica's clock since it waited, or since the answer did; or ahead by what an upper bound of time may be that came of slow answers, and
+        time gets there. Which of the two waited, and whether a clock is wrong all the same, is seen when it is asked again (`was_right`)."""
         if refused.reason == "clock-ahead":
             return 0 < refused.clock_offset_us <= self._time.storable_ahead_us
-        behind_s = -refused.clock_offset_us / 1e6 - waited_s
+        behind_s = -refused.clock_offset_us / 1e6 - (self._now.mono_s - since_s)
         return refused.reason == "clock-behind" and behind_s <= self.document.clock.offset_max_s
+
+    def note_clock(self, replica: str, theirs_us: int, sent_s: float) -> None:
+        """The replica's clock stood there when it answered what was sent then."""
+        self._shown[replica] = theirs_us, sent_s
+
+    def was_right(self, stamp: Timestamp, given_s: float, replica: str) -> bool:
+        """Whether this replica would have taken the stamp for a new one when it was given, as its clock shows that it has told of since. What is sent again
+        is old for good reason, and no replica can tell that from a wrong clock.
+
+        How long the answer was on its way explains nothing: who stands still before he reads that his clock is wrong would take it for right. Nor does what
+        the clock showed before: a machine that was suspended since has a clock that is behind.
+        """
+        theirs_us, sent_s = self._shown.get(replica, (0, float("-inf")))
+        if sent_s < given_s:
+            return False
+        behind_us = theirs_us - (sent_s - given_s) * 1e6 * (1 - DRIFT) - wall_us(stamp)
+        return behind_us <= self.document.clock.offset_max_s * 1e6
 
     def is_far_behind(self, stamp: Timestamp) -> bool:
         """Whether it is so far behind the time that is known now that replicas may refuse it for that."""

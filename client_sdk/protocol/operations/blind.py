@@ -64,11 +64,20 @@ class Attempt(Struct):
     is_recovered: bool = False
     """Whether a recovery was ever asked for: from then on a summary may hold the entry."""
     is_done: bool = False
+    given_s: float | None = None
+    """When this front end gave it its timestamp, by the monotonic clock; None where others may have."""
 
 
 def done_as(operation: Write) -> str:
     """The event class of a write that took effect."""
     return f"{write_word(adt_of(operation.object), deletes=operation.value is None)}/Ok"
+
+
+def again_at(replica: str, attempts: Iterable[Attempt], machine: Machine) -> AttemptKind:
+    """As what to send them to this replica again. What is old for good reason it must not take for that of a wrong clock; but while it has not shown that
+    the clock was right, it judges for itself."""
+    own = ((each.entry.t, each.given_s) for each in attempts if each.given_s is not None)
+    return "again" if all(machine.was_right(t, given_s, replica) for t, given_s in own) else "first"
 
 
 def is_stuck(
@@ -161,17 +170,18 @@ class Blind:
         return self._ended(self._begin(values), done_as)
 
     def go_on(
-        self, entry: Entry, stored: AbstractSet[str], fenced: AbstractSet[str], done_as: str
+        self, attempt: Attempt, stored: AbstractSet[str], fenced: AbstractSet[str], done_as: str
     ) -> OutcomeSteps:
         """Store an entry that some replicas store already, and others refused for their fences."""
         self.is_sent = True
-        self._stored[entry.t], self._fenced[entry.t] = frozenset(stored), frozenset(fenced)
-        return self._ended(self._settle([Attempt(entry)]), done_as)
+        t = attempt.entry.t
+        self._stored[t], self._fenced[t] = frozenset(stored), frozenset(fenced)
+        return self._ended(self._settle([attempt]), done_as)
 
-    def again(self, entry: Entry, done_as: str) -> OutcomeSteps:
+    def again(self, attempt: Attempt, done_as: str) -> OutcomeSteps:
         """Store an entry that some replicas store already."""
         self.is_sent = True
-        return self._ended(self._all_stored([Attempt(entry)], "again"), done_as)
+        return self._ended(self._all_stored([attempt], "again"), done_as)
 
     def _ended(
         self, steps: Generator[float, Event, list[Attempt]], done_as: str, *, is_ordered: bool = True
@@ -225,8 +235,11 @@ class Blind:
                 self._machine.count("begun again since clocks were wrong")
 
     def _begin_with(self, entries: list[Entry]) -> Generator[float, Event, list[Attempt]]:
+        given_s = None if self._key else self._task.now.mono_s
         reserved = yield from self._reserve(entries)
-        attempts = [Attempt(entry, self._key, is_recovered=bool(self._key)) for entry in reserved]
+        attempts = [
+            Attempt(entry, self._key, is_recovered=bool(self._key), given_s=given_s) for entry in reserved
+        ]
         if self._may_be_old:
             yield from self._settle_old(attempts)
         return (yield from self._all_stored(attempts, "again" if self._key else "first"))
@@ -402,10 +415,11 @@ class Blind:
         asked: set[str] = set()
 
         def request_to(replica: str) -> Append:
-            """What is sent again is old for good reason: its replica must not take our clock for wrong."""
-            is_repeat = kind == "first" and replica in asked
+            is_repeat = kind == "again" or (kind == "first" and replica in asked)
             asked.add(replica)
-            return replace(request, attempt="again") if is_repeat else request
+            return (
+                replace(request, attempt=again_at(replica, attempts, self._machine)) if is_repeat else request
+            )
 
         round_ = Gathering(self._task, request_to, self._choice.votes, self._name, self._is_met)
         hedge_s = self._task.now.mono_s + HEDGE_S
@@ -480,6 +494,7 @@ class Blind:
         """Every replica refused it and no recovery was ever sent: nobody holds it, so it may have a new timestamp."""
         self._machine.count("stamped anew")
         attempt.entry = Entry(attempt.entry.id, self._machine.stamp_for(self._cache), attempt.entry.value)
+        attempt.given_s = self._task.now.mono_s
 
     def _recover(self, attempt: Attempt) -> Generator[float, Event, None]:
         """Have a decision settle the fate of an entry that some replicas may hold and others refuse."""
@@ -499,6 +514,7 @@ class Blind:
             raise OperationFailed(Failed("unknown", detail, definite=False))
         elif fate is Fate.VOID:
             self._machine.count("void entries stamped anew")
+            attempt.given_s = None if attempt.key else self._task.now.mono_s
             again = yield from self._stamp_void(attempt)
             attempt.entry = Entry(attempt.entry.id, again, attempt.entry.value)
             attempt.is_recovered = bool(attempt.key)

@@ -15,7 +15,7 @@ from ....api_specs.messages import Append, Appended, Collect, Collected, Refused
 from ..core.rounds import Expired, Task, limit_of
 from ..core.values import Done, Invoke, Operation, Outcome, Read, Write
 from . import observe, own_calls
-from .blind import NOBODY, Blind, done_as, is_stuck
+from .blind import NOBODY, Attempt, Blind, again_at, done_as, is_stuck
 from .context import Machine, OutcomeSteps, is_better_known, tell_complete, wait_until_passed
 from .shared_round import Alone, Part
 
@@ -98,6 +98,7 @@ class StoredPart:
         self._after: Final = self._cache.after
         stamp = machine.stamp_for(self._cache)
         self._entry: Final = Entry(stamp, stamp, value)
+        self._attempt: Final = Attempt(self._entry, given_s=machine.now_s)
         self._request: Final = Append(operation.object, (self._entry,), "first")
         self.placeholder: Final = Append(operation.object, ())
         self._is_stored = False
@@ -110,10 +111,9 @@ class StoredPart:
         return Append(self.operation.object, (self._entry,)) if self._is_stored else None
 
     def request_to(self, replica: str, *, is_repeat: bool) -> Append:
-        """See Part. What is sent again is old for good reason: its replica must not take our clock for wrong."""
-        del replica
+        """See Part."""
         if is_repeat:
-            return Append(self.operation.object, (self._entry,), "again")
+            return replace(self._request, attempt=again_at(replica, (self._attempt,), self._machine))
         return self._request
 
     def take(self, replica: str, reply: Reply) -> None:
@@ -192,13 +192,13 @@ class StoredPart:
         return done
 
     def _again(self, task: Task) -> OutcomeSteps:
-        return self._ended(self._blind(task).again(self._entry, self._done.event_class))
+        return self._ended(self._blind(task).again(self._attempt, self._done.event_class))
 
     def _anew(self, task: Task) -> OutcomeSteps:
         return self._ended(self._blind(task).run((self._value,), self._done.event_class))
 
     def _go_on(self, task: Task) -> OutcomeSteps:
-        steps = self._blind(task).go_on(self._entry, self._stored, self._fenced, self._done.event_class)
+        steps = self._blind(task).go_on(self._attempt, self._stored, self._fenced, self._done.event_class)
         return self._ended(steps)
 
     def _ended(self, steps: OutcomeSteps) -> OutcomeSteps:

@@ -89,8 +89,15 @@ class Machine(Protocol):
     def wake(self, task: Task) -> None:
         """Let the task look whether what it waits for has come."""
 
+    @property
+    def now_s(self) -> float:
+        """The monotonic time."""
+
     def stamp_for(self, cache: LogCache) -> Timestamp:
         """A new timestamp for the object, above all that is known of it."""
+
+    def was_right(self, stamp: Timestamp, given_s: float, replica: str) -> bool:
+        """Whether this replica would have taken the stamp for a new one when it was given, as its clock shows that it has told of since."""
 
     def is_any_ahead(self) -> bool:
         """Whether some replica's store holds timestamps so far ahead of time that clocks must have been wrong."""

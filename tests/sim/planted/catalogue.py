@@ -32,6 +32,7 @@ from tests.sim.planted import (
     sizes,
     unasked,
     weak,
+    wrong_clocks,
 )
 from tests.sim.planted.plant import Hint, Plant, Planting
 from tests.sim.planted.worlds import (
@@ -296,6 +297,7 @@ PLANTS: Final = (
     by_hand("size-at-first-look", sizes.size_at_first_look, schedules.item_at_one_replica),
     *empties.PLANTED,
     *unasked.PLANTED,
+    *wrong_clocks.PLANTED,
     by_hand("peek-only-reads", fronts.peek_only_reads, schedules.peek_while_an_older_entry_travels),
     by_hand("no-commit-wait", clocks.no_commit_wait, schedules.write_from_the_future),
     by_hand(

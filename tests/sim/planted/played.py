@@ -62,6 +62,8 @@ class Played(Hand):
         )
         self.history = History()
         self.slept_us = 0
+        self.suspended_us: Final[dict[str, int]] = {}
+        """How long front ends' machines were suspended in all."""
         self.down: Final = set[str]()
         """Replicas that get nothing of what `beside` moves."""
         self._open: dict[str, tuple[Operation, list[Call]]] = {}
@@ -250,9 +252,16 @@ class Played(Hand):
         """The replica answers now what the front end has asked it; the answer arrives when this is called. All else that the front end has sent
         is lost."""
         (asked,) = [packet for packet in self.of(front) if packet.send.replica == replica]
+        arrive = self.answered(asked)
+        self.drop(front)
+        return arrive
+
+    def answered(self, asked: Packet) -> Callable[[], None]:
+        """The replica answers this now; the answer arrives when this is called."""
+        self.packets.remove(asked)
+        front, replica = asked.front, asked.send.replica
         batch = Batch(self.document.hash, asked.send.requests)
         answer = self.replicas[replica].exchange(batch, self._now(replica).wall_us)
-        self.drop(front)
 
         def arrive() -> None:
             tokens = [asked.send.token for _ in asked.send.requests]
@@ -260,6 +269,12 @@ class Played(Hand):
             self._obey(front, self._fronts[front].deliver(replica, tokens, answer, asked.sent, now))
 
         return arrive
+
+    def suspend(self, front: str, us: int) -> None:
+        """The front end's machine is suspended for so long: its clocks stand still, and nobody sets them right."""
+        self.sleep(us)
+        self.wall_errors_us[front] = self.wall_errors_us.get(front, 0) - us
+        self.suspended_us[front] = self.suspended_us.get(front, 0) + us
 
     def compare_in_vain_again(self, key: str, old: Value, new: Value) -> None:
         """Put(old) has reached r1 only. A compare-and-set under an idempotency key finds it there, and r1 alone accepts `new` in its place. It is
@@ -319,7 +334,11 @@ class Played(Hand):
 
     def _now(self, front: str = "") -> Now:
         now = super()._now(front)
-        return Now(now.mono_s, now.wall_us + self.slept_us)
+        mono_s = now.mono_s - self.suspended_us.get(front, 0) / 1e6
+        return Now(mono_s, now.wall_us + self.slept_us)
+
+    def _pass_until(self, front: str, mono_s: float) -> None:
+        super()._pass_until(front, mono_s + self.suspended_us.get(front, 0) / 1e6)
 
 
 def _apply(store: MemoryStore, name: str, effects: Iterable[Effect]) -> None:

@@ -106,6 +106,7 @@ class Stage(TimeNow):
         self.is_over = False
         self._steps: Generator[float, Event, Any] | None = None
         self._open: dict[str, Send] = {}
+        self._sent_s: dict[int, float] = {}
         self._together: set[int] = set()
         """The tokens of sends whose requests are answered by a tuple, be it of one."""
         self._caches: dict[str, LogCache] = {}
@@ -133,6 +134,8 @@ class Stage(TimeNow):
     def answer(self, replica: str, *replies: Reply | Unanswered) -> None:
         """What comes of the latest send to this replica, for each of its requests; what it shows is learnt first."""
         send = self._open.pop(replica)
+        if any(not isinstance(reply, Unanswered) for reply in replies):
+            self.note_clock(replica, self._now.wall_us, self._sent_s[send.token])
         if isinstance(replies[0], Unanswered):
             self._resume(Answered(replica, send.token, replies[0]))
             return
@@ -227,6 +230,7 @@ class Stage(TimeNow):
         sent = requests if isinstance(requests, tuple) else (requests,)
         send = self._open[replica] = Send(replica, sent, len(self.sends) + 1, repeats=repeats)
         self.sends.append(send)
+        self._sent_s[send.token] = task.now.mono_s
         if isinstance(requests, tuple):
             self._together.add(send.token)
         return send.token

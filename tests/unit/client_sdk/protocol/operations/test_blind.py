@@ -26,7 +26,16 @@ from quorate.client_sdk.protocol.decisions.idempotency import KEY_REUSED, KEY_TO
 from quorate.client_sdk.protocol.decisions.transitions import Fate, RecoverCommand
 from quorate.client_sdk.protocol.operations.blind import HEDGE_S, Blind, done_as, is_stuck
 from quorate.timestamps.timestamp import ZERO
-from tests.unit.client_sdk.protocol.stage import DEADLINE_S, EXACT, REPLICAS, Stage, at, ballot, shown
+from tests.unit.client_sdk.protocol.stage import (
+    DEADLINE_S,
+    EXACT,
+    REPLICAS,
+    START_US,
+    Stage,
+    at,
+    ballot,
+    shown,
+)
 
 NAME = "queue/q"
 X, Y = Value("1"), Value("2")
@@ -133,7 +142,7 @@ def test_what_all_replicas_refuse_for_their_fences_is_stamped_anew() -> None:
     anew = storing.entry_at("r1")
     assert (anew.id, anew.value) == (before.id, X)
     assert anew.t > FENCED.status.fence > before.t
-    assert storing.append_at("r1").attempt == "again"
+    assert storing.append_at("r1").attempt == "again", "they have just shown that the clock is right"
     assert storing.commands == []
 
 
@@ -185,13 +194,22 @@ def test_an_entry_whose_fate_is_unknown_is_sent_again_as_it_is() -> None:
     assert storing.append_at("r1").attempt == "again"
 
 
-def test_a_repeat_is_sent_as_one() -> None:
-    """Its replica must not take the front end's clock for wrong."""
+@pytest.mark.parametrize(
+    ("ahead_s", "sent_s", "attempt"),
+    [(0.0, 0.1, "again"), (1.9, 0.1, "again"), (2.1, 0.1, "first"), (0.0, -0.1, "first")],
+    ids=["right", "as far as clocks may differ", "wrong", "seen before it was stamped"],
+)
+def test_a_repeat_is_judged_by_its_replica_until_that_has_shown_that_the_clock_was_right(
+    ahead_s: float, sent_s: float, attempt: str
+) -> None:
+    """It is old for good reason, which no replica can tell from a wrong clock."""
     storing = Storing()
     first = storing.append_at("r1")
     storing.sleep(RESEND_S_FIRST)
-    again = storing.append_at("r1")
-    assert (first.attempt, again.attempt, again.entries) == ("first", "again", first.entries)
+    assert (first.attempt, storing.append_at("r1")) == ("first", first)
+    storing.note_clock("r1", START_US + int((sent_s + ahead_s) * 1e6), sent_s)
+    storing.sleep(2 * RESEND_S_FIRST)
+    assert storing.append_at("r1") == replace(first, attempt=attempt)
 
 
 @pytest.mark.parametrize(
@@ -316,7 +334,8 @@ def test_in_a_new_configuration_it_goes_on_with_its_entry_and_who_stores_it_coun
     storing.answer("r1", STORED)
     storing.reconfigure(*NEW)
     assert storing.waiting == {"r1", "r2", "r3", "r4", "r5"}
-    assert storing.append_at("r4") == Append(NAME, (sent,), "again")
+    assert storing.append_at("r4") == Append(NAME, (sent,), "first")
+    assert storing.append_at("r1") == Append(NAME, (sent,), "again")
     storing.answer_all(STORED, "r2")
     assert storing.complete == [], "none of the new members but r1 has it"
     storing.answer_all(STORED, "r5")
@@ -463,7 +482,7 @@ def test_what_all_certainly_refused_counts_as_begun_in_the_configuration_of_now(
         storing.answer(replica, NOBODY_THERE)
     storing.reconfigure(*NEW, is_heard=False)
     storing.settle()
-    assert storing.append_at("r4") == Append(NAME, (sent,), "again")
+    assert storing.append_at("r4") == Append(NAME, (sent,), "first")
     assert not storing.commands
 
 
