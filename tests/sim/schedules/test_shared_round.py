@@ -117,14 +117,14 @@ def test_where_a_message_may_have_arrived_nobody_knows_of_any() -> None:
     assert {(failed(hand, name).reason, failed(hand, name).definite) for name in BOTH} == {("unknown", False)}
 
 
-def test_what_is_sent_again_says_so_and_any_of_its_answers_will_do() -> None:
+def test_what_is_sent_again_is_judged_again_and_any_of_its_answers_will_do() -> None:
     hand = Hand({})
     hand.start_all("f1", BOTH)
     first, hand.packets = hand.packets, []
     hand.sleep(int(RESEND_S_FIRST * 1e6))
     hand.wake("f1")
     again = [request for packet in hand.packets for request in packet.send.requests]
-    assert [each.attempt for each in again if isinstance(each, Append)] == ["again"] * 2 * len(REPLICAS)
+    assert [each.attempt for each in again if isinstance(each, Append)] == ["first"] * 2 * len(REPLICAS)
     hand.packets = first
     hand.carry("f1", "r1", "r2")
     assert hand.outcomes.keys() == BOTH.keys()
