@@ -16,6 +16,7 @@ FIRST ?= 1
 VENV := .venv
 RUN := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
+COMPILED := $(VENV)/.compiled
 CLIENTS := .clients
 CLIENTS_FROM := tests/generated_clients
 CLIENTS_STAMP := $(CLIENTS)/.installed
@@ -39,7 +40,7 @@ help:
 demo: $(STAMP)
 	@$(RUN) -m quorate.cli.main demo
 
-test: $(STAMP)
+test: $(COMPILED)
 	@$(RUN) -m pytest -n $(WORKERS) --dist loadscope --durations 30
 
 # No process, no file, no socket: what a change of the protocol breaks first.
@@ -91,6 +92,11 @@ $(CLIENTS_STAMP): $(STAMP) $(CLIENTS_FROM)/requirements.lock $(CLIENTS_FROM)/pac
 	@cd $(CLIENTS) && PATH="$$PWD/venv/bin:$$PATH" npm ci --ignore-scripts --no-audit --no-fund --loglevel error
 	@touch $@
 
+# Of all that is installed a command imports a small part, which Python compiles then. The suite imports nearly all, in each worker.
+$(COMPILED): $(STAMP)
+	@$(RUN) -m compileall -qq -j 0 $(VENV)/lib || true
+	@touch $@
+
 # Under the package's name, for what reads types (see pyproject.toml).
 LINK_FOR_TYPES = mkdir -p $(VENV)/typing && ln -sfn ../.. $(VENV)/typing/quorate
 
@@ -124,7 +130,7 @@ $(STAMP): pyproject.toml requirements.lock
 	@echo "Installing into $(VENV) with pip (a minute or two the first time) ..."
 	@! $(IS_OLD_PIP) || echo '$(NEWER_PIP)' | \
 		$(VENV)/bin/pip install --quiet --disable-pip-version-check --require-hashes -r /dev/stdin 2>/dev/null || true
-	@$(VENV)/bin/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(VENV)/bin/pip install --quiet --no-compile --disable-pip-version-check --require-hashes -r requirements.lock
 	@$(VENV)/bin/pip install --quiet --disable-pip-version-check --no-deps --editable .
 	@$(LINK_FOR_TYPES)
 	@touch $@

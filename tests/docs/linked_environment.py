@@ -54,7 +54,8 @@ def equip(checkout: Path) -> None:
     make_environment(folder)
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"].keys()
     install(folder, [f".[{','.join(extras - {'all'})}]"], checkout)
-    (folder / ".installed").touch()
+    for each in (".installed", ".compiled"):
+        (folder / each).touch()
 
 
 def install(folder: Path, words: Iterable[str], package: Path = ROOT) -> None:
