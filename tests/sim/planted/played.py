@@ -3,6 +3,7 @@
 Owns more ways to move packets than `tests.sim.schedules.hand`, and the judging. It must not know any schedule.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -62,8 +63,8 @@ class Played(Hand):
         )
         self.history = History()
         self.slept_us = 0
-        self.suspended_us: Final[dict[str, int]] = {}
-        """How long front ends' machines were suspended in all."""
+        self.stood_still_us: Final = Counter[str]()
+        """By how much front ends' monotonic clocks are late."""
         self.down: Final = set[str]()
         """Replicas that get nothing of what `beside` moves."""
         self._open: dict[str, tuple[Operation, list[Call]]] = {}
@@ -270,11 +271,10 @@ class Played(Hand):
 
         return arrive
 
-    def suspend(self, front: str, us: int) -> None:
-        """The front end's machine is suspended for so long: its clocks stand still, and nobody sets them right."""
+    def stand_still(self, front: str, us: int) -> None:
+        """The front end's machine is suspended for so long: of that its wall clock tells alone."""
         self.sleep(us)
-        self.wall_errors_us[front] = self.wall_errors_us.get(front, 0) - us
-        self.suspended_us[front] = self.suspended_us.get(front, 0) + us
+        self.stood_still_us[front] += us
 
     def compare_in_vain_again(self, key: str, old: Value, new: Value) -> None:
         """Put(old) has reached r1 only. A compare-and-set under an idempotency key finds it there, and r1 alone accepts `new` in its place. It is
@@ -334,11 +334,11 @@ class Played(Hand):
 
     def _now(self, front: str = "") -> Now:
         now = super()._now(front)
-        mono_s = now.mono_s - self.suspended_us.get(front, 0) / 1e6
+        mono_s = now.mono_s - self.stood_still_us[front] / 1e6
         return Now(mono_s, now.wall_us + self.slept_us)
 
     def _pass_until(self, front: str, mono_s: float) -> None:
-        super()._pass_until(front, mono_s + self.suspended_us.get(front, 0) / 1e6)
+        super()._pass_until(front, mono_s + self.stood_still_us[front] / 1e6)
 
 
 def _apply(store: MemoryStore, name: str, effects: Iterable[Effect]) -> None:

@@ -87,7 +87,8 @@ def write_after_the_machine_was_suspended() -> None:
     messages are lost."""
     hand = Played()
     hand.ask("f1", Read(REGISTER))
-    hand.suspend("f1", BEHIND_US)
+    hand.stand_still("f1", BEHIND_US)
+    hand.wall_errors_us["f1"] = -BEHIND_US
     hand.ask("f2", Write(REGISTER, V))
     hand.start("f1", Write(REGISTER, W), "w")
     hand.drop("f1")

@@ -54,27 +54,17 @@ def test_an_old_entry_of_one_log_is_counted(is_dequeued: bool) -> None:
 
 
 class Suspended(Played):
-    """A world in which the monotonic clock of f4 stood still for so long."""
-
-    stood_still_s = 0.0
+    """A world in which the machine of f4 is suspended."""
 
     def suspend(self, seconds: float) -> None:
-        """Time passes, of which f4's wall clock tells alone."""
-        self.stood_still_s += seconds
-        self.sleep(int(seconds * 1e6))
+        """For so long."""
+        self.stand_still("f4", int(seconds * 1e6))
 
     def know_clocks(self, *fronts: str) -> None:
         """These front ends have measured all clocks."""
         for front in fronts:
             self.start(front, Read(REGISTER), f"{front} knows", is_noted=False)
             self.settle()
-
-    def _now(self, front: str = "") -> Now:
-        now = super()._now(front)
-        return Now(now.mono_s - self.stood_still_s, now.wall_us) if front == "f4" else now
-
-    def _pass_until(self, front: str, mono_s: float) -> None:
-        super()._pass_until(front, mono_s + (self.stood_still_s if front == "f4" else 0.0))
 
 
 def test_an_answer_from_before_a_burial_is_none_for_a_machine_that_was_suspended() -> None:
@@ -91,7 +81,7 @@ def test_an_answer_from_before_a_burial_is_none_for_a_machine_that_was_suspended
     with hand.stopped("f4"):
         hand.ripen(KEY)
         hand.bury(KEY)
-        hand.stood_still_s = (hand.now_us - begun_us) / 1e6
+        hand.stood_still_us["f4"] = hand.now_us - begun_us
     hand.at("f4", Read(KEY), "r2", "r3")
     arrive()
     hand.at("f4", Read(KEY), "r2", "r3")
@@ -139,7 +129,7 @@ class Paused(Suspended):
 
     def _now(self, front: str = "") -> Now:
         now = super()._now(front)
-        return Now(now.mono_s, now.wall_us - int(self.stood_still_s * 1e6)) if front == "f4" else now
+        return Now(now.mono_s, now.wall_us - self.stood_still_us["f4"]) if front == "f4" else now
 
 
 @pytest.mark.parametrize("current", [("r2", "r3"), ()], ids=["one is replaced", "all are backups"])
@@ -196,7 +186,7 @@ def test_a_paused_machine_brings_no_forgotten_key_back() -> None:
         hand.grow_old()
         hand.ripen(KEY)
         hand.bury(KEY)
-        hand.stood_still_s = (hand.now_us - begun_us) / 1e6
+        hand.stood_still_us["f4"] = hand.now_us - begun_us
     while "put" not in hand.outcomes:
         hand.move("f4", *hand.replicas)
     hand.at("f1", Read(KEY), *hand.replicas)
