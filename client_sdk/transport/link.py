@@ -6,6 +6,7 @@ send has a token, and its answer goes back under that token. Runs on one event l
 
 import asyncio
 import logging
+import math
 import random
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -33,6 +34,8 @@ OUTBOX_BODIES_MAX: Final = 4
 """The outbox of long sends holds at most so many messages of the largest size."""
 SHORT_BYTES: Final = 16 * 1024
 """Shorter sends wait for no longer ones: objects with large states would else have those of all others wait, and be declined."""
+LONG_BATCH_BYTES: Final = 1024 * 1024
+"""Long sends share a batch of so many bytes: what comes while that is read, stored and answered waits for no more of them."""
 LAZY_SENDS_MAX: Final = 1000
 BACKOFF_FIRST_S: Final = 0.05
 BACKOFF_MAX_S: Final = 1.0
@@ -97,6 +100,53 @@ class _Outbox:
         return waiting
 
 
+class _Line:
+    """Sends of one kind, which wait for none of another; lazy ones of their kind, and what else of those goes `along`."""
+
+    def __init__(
+        self, in_flight_max: int, batch_bytes_max: float = math.inf, along: Sequence[_Outbox] = ()
+    ) -> None:
+        self.asked: Final = _Outbox()
+        self.lazy: Final = _Outbox()
+        self.is_lazy_due = False
+        """Whether lazy ones have waited for long enough."""
+        self._is_lazy_next = False
+        """Whether the last batch had room for none of them."""
+        self._in_flight_max: Final = in_flight_max
+        self._batch_bytes_max: Final = batch_bytes_max
+        self._along: Final = (*along, self.lazy)
+        self.under_way = 0
+        """Batches that are not answered yet."""
+
+    @property
+    def is_due(self) -> bool:
+        """Whether a batch is to go now."""
+        waits = self.asked.sends or (self.lazy.sends and self.is_lazy_due)
+        return bool(waits) and self.under_way < self._in_flight_max
+
+    def take(self, room: float, places: int) -> list[_Waiting]:
+        """The sends of the next batch, one at least: those that ask, in order, then lazy ones, as far as the limits go; a lazy one first where the
+        last batch had none. They stand at its front, for they tell what is done: a replica that has room for one more must take
+        what others have stored, and refuse what is new as they do, or nobody knows what comes of that."""
+        room = min(room, self._batch_bytes_max)
+        told: list[_Waiting] = [self.lazy.pop()] if self._is_lazy_next and self.lazy.sends else []
+        asked: list[_Waiting] = []
+        room -= sum(each.size for each in told)
+        places -= sum(len(each.requests) for each in told)
+        for outbox in (self.asked, *self._along):
+            taken = asked if outbox is self.asked else told
+            while outbox.sends and (
+                not (told or asked)
+                or (outbox.sends[0].size <= room and len(outbox.sends[0].requests) <= places)
+            ):
+                taken.append(outbox.pop())
+                room -= taken[-1].size
+                places -= len(taken[-1].requests)
+        self._is_lazy_next = bool(self.lazy.sends) and not told
+        self.is_lazy_due = self.is_lazy_due and bool(self.lazy.sends)
+        return told + asked
+
+
 class Link:
     """Sends to one replica and reports each answer through `deliver`, never from within `put`."""
 
@@ -116,20 +166,18 @@ class Link:
         self._clock: Final = clock
         self._deliver: Final = deliver
         self._jitter: Final = random.Random()  # spreads retries; no decision rests on it
-        self._outboxes: Final = (_Outbox(), _Outbox(), _Outbox())
-        """Pages are of listings: they are asked for in a few bytes, and answered with thousands of times as many."""
-        self._short, self._long, self._pages = self._outboxes
-        self._is_long_due = False
-        """Whether a long send waits, and the last batch had room for none."""
-        self._lazy: Final = _Outbox()
-        self._lazy_due = False
+        self._short: Final = _Line(IN_FLIGHT_MAX)
+        self._long: Final = _Line(IN_FLIGHT_MAX, LONG_BATCH_BYTES, (self._short.lazy,))
+        self._pages: Final = _Line(1, 0)
+        self._lines: Final = self._short, self._long, self._pages
+        """What is long goes in batches of its own, and so does what asks for a page of a listing, one at a time: in a few bytes, and is answered with
+        thousands of times as many. What shared a batch with these, or waited for one of them to be answered, would wait until megabytes were
+        read, stored and sent, at each step of an operation."""
         self._lazy_timer: asyncio.TimerHandle | None = None
         self._flush_soon: asyncio.Handle | None = None
         self._declined: list[_Waiting] = []
         self._in_vain: list[_Waiting] = []
         """Repeats of what waits itself, because what went before is not answered."""
-        self._page_under_way = 0
-        """The number of the batch that asks for a page, if it is not answered yet."""
         self._under_way: Final[dict[int, GiveUp]] = {}
         """Batches that are not answered yet, by number, and how to give each up."""
         self._last_batch = 0
@@ -158,8 +206,8 @@ class Link:
             self._put_lazy(waiting)
         else:
             # Lazy ones, token 0, are among those that wait where a reply was cut off.
-            outbox = self._outbox_of(waiting)
-            if send.repeats > 0 and any(send.repeats in each.tokens for each in self._outboxes):
+            outbox = self._line_of(waiting).asked
+            if send.repeats > 0 and any(send.repeats in each.asked.tokens for each in self._lines):
                 self._in_vain.append(waiting)
             elif self._takes(waiting.size, outbox):
                 outbox.push(waiting)
@@ -172,16 +220,19 @@ class Link:
         """The cluster has this configuration from now on. What waits is dropped, and nobody hears of it, nor of what is under way: a message belongs
         to the configuration under which it was made."""
         self._document = document
-        for outbox in (*self._outboxes, self._lazy):
-            outbox.clear()
+        for line in self._lines:
+            line.asked.clear()
+            line.lazy.clear()
         self._declined.clear()
         self._in_vain.clear()
 
     async def aclose(self, timeout_s: float) -> None:
         """Send the lazy ones that wait, unless the replica is down, and end within `timeout_s`."""
-        if self._failures == 0 and self._lazy.sends:
-            self._lazy_due = True
-            self.flush()
+        if self._failures == 0:
+            for line in self._lines:
+                line.asked.clear()  # Whoever waits for that has heard that all ends.
+                while line.lazy.sends:
+                    self._send(line)
         self._is_closed = True
         for timer in (self._lazy_timer, self._flush_soon):
             if timer is not None:
@@ -197,22 +248,21 @@ class Link:
                 await asyncio.sleep(0)
 
     def _put_lazy(self, waiting: _Waiting) -> None:
-        self._lazy.push(waiting)
-        while (
-            len(self._lazy.sends) > LAZY_SENDS_MAX
-            or self._lazy.bytes > self._document.limits.message_bytes_max
-        ):
-            self._lazy.pop()
-        if self._lazy_timer is None and self._lazy.sends:
+        lazy = self._line_of(waiting).lazy
+        lazy.push(waiting)
+        while len(lazy.sends) > LAZY_SENDS_MAX or lazy.bytes > self._document.limits.message_bytes_max:
+            lazy.pop()
+        if self._lazy_timer is None and lazy.sends:
             wait_s = max(LAZY_WAIT_S, self._retry_at_s - self._clock.now().mono_s if self._failures else 0.0)
             self._lazy_timer = asyncio.get_running_loop().call_later(wait_s, self._lazy_now)
 
     def _lazy_now(self) -> None:
         self._lazy_timer = None
-        self._lazy_due = True
+        for line in self._lines:
+            line.is_lazy_due = True
         self.flush()
 
-    def _outbox_of(self, waiting: _Waiting) -> _Outbox:
+    def _line_of(self, waiting: _Waiting) -> _Line:
         if Scan in map(type, waiting.send.requests):
             return self._pages
         return self._short if waiting.size <= SHORT_BYTES else self._long
@@ -231,16 +281,9 @@ class Link:
             self._flush_soon = None
         if self._declined or self._in_vain:
             self._answer_declined()
-        in_flight_max = IN_FLIGHT_MAX if self._failures == 0 else 1
-        while (self._short.sends or self._long.sends or (self._lazy.sends and self._lazy_due)) and len(
-            self._under_way
-        ) - (self._page_under_way > 0) < in_flight_max:
-            self._send(self._take())
-        # A page goes by itself, beside the others and one at a time: what shares a batch with it, or waits for one of two such batches, would
-        # wait until megabytes were read, sent and taken in, at each step of an operation.
-        if self._pages.sends and not self._page_under_way and (self._failures == 0 or not self._under_way):
-            self._send([self._pages.pop()])
-            self._page_under_way = self._last_batch
+        for line in self._lines:
+            while line.is_due and (self._failures == 0 or not self._under_way):
+                self._send(line)
 
     def _answer_declined(self) -> None:
         declined, self._declined = self._declined, []
@@ -251,49 +294,32 @@ class Link:
             if sends:
                 self._report(sends, Unanswered(f"{self.replica}: {down or why}", definite=True), now, now)
 
-    def _take(self) -> list[_Waiting]:
-        """The sends of the next batch: short ones, in order, then long ones, then lazy ones, as far as the limits go; a long one first
-        where the last batch had none. The lazy ones stand at its front, for they tell what is done: a replica that has room for one more must take
-        what others have stored, and refuse what is new as they do, or nobody knows what comes of that."""
-        longs = len(self._long.sends)
-        room, places = self._document.limits.message_bytes_max - ENVELOPE_BYTES, self._places
-        taken: list[_Waiting] = []
-        before = len(self._lazy.sends)
-        if self._is_long_due and longs:
-            taken.append(self._long.pop())
-            room -= taken[0].size
-            places -= len(taken[0].requests)
-        for outbox in (self._short, self._long, self._lazy):
-            while outbox.sends and (
-                not taken or (outbox.sends[0].size <= room and len(outbox.sends[0].requests) <= places)
-            ):
-                taken.append(outbox.pop())
-                room -= taken[-1].size
-                places -= len(taken[-1].requests)
-        self._is_long_due = 0 < longs == len(self._long.sends)
-        self._lazy_due = self._lazy_due and bool(self._lazy.sends)
-        others = len(taken) - (before - len(self._lazy.sends))
-        return taken[others:] + taken[:others]
-
-    def _send(self, sent_now: Sequence[_Waiting]) -> None:
+    def _send(self, line: _Line) -> None:
+        sent_now = line.take(self._document.limits.message_bytes_max - ENVELOPE_BYTES, self._places)
         trace = [each.send.trace for each in sent_now for _ in each.requests] if self.is_traced else ()
         requests = [request for each in sent_now for request in each.requests]
         batch = Batch(self._document.hash, tuple(requests), tuple(trace))
         self._last_batch += 1
-        done = partial(self._answered, self._last_batch, sent_now, batch, self._clock.now())
+        done = partial(self._answered, self._last_batch, line, sent_now, batch, self._clock.now())
         try:
             give_up = self._transport.post(self.replica, batch, EXCHANGE_TIMEOUT_S, done)
         except Exception:  # noqa: BLE001 - a mistake of the transport's: whoever waits for the answer must hear of it
             _log.exception("a batch could not be sent")
             give_up = asyncio.get_running_loop().call_soon(done, Unanswered("the transport failed")).cancel
         self._under_way[self._last_batch] = give_up
+        line.under_way += 1
 
     def _answered(
-        self, number: int, sent_now: Sequence[_Waiting], batch: Batch, sent: Now, answer: Answer
+        self,
+        number: int,
+        line: _Line,
+        sent_now: Sequence[_Waiting],
+        batch: Batch,
+        sent: Now,
+        answer: Answer,
     ) -> None:
         del self._under_way[number]
-        if number == self._page_under_way:
-            self._page_under_way = 0
+        line.under_way -= 1
         if self._is_closed:
             if not self._under_way and self._all_answered is not None:
                 self._all_answered.set()
@@ -344,8 +370,8 @@ class Link:
             else:
                 whole.append(each)
                 replies += known
-        for outbox in self._outboxes:
-            outbox.put_back([each for each in rest if self._outbox_of(each) is outbox])
+        for line in self._lines:
+            line.asked.put_back([each for each in rest if self._line_of(each) is line])
         if lost:
             why = f"{self.replica}: it restarted, or time has passed, before it had answered all"
             self._report(lost, Unanswered(why, definite=False), sent, now)
@@ -403,8 +429,8 @@ class Link:
         self._last_failure = answer.detail
         longest_s = min(BACKOFF_MAX_S, BACKOFF_FIRST_S * 2 ** min(self._failures - 1, 10))
         self._retry_at_s = self._clock.now().mono_s + longest_s * self._jitter.uniform(0.5, 1.0)
-        for outbox in self._outboxes:
-            while outbox.sends:
-                self._declined.append(outbox.pop())
+        for line in self._lines:
+            while line.asked.sends:
+                self._declined.append(line.asked.pop())
         if self._declined and self._flush_soon is None:
             self._flush_soon = asyncio.get_running_loop().call_soon(self.flush)

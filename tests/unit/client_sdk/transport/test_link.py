@@ -47,6 +47,9 @@ class ByHand(Transport):
         self._tell[number](answer or reply_to("r1", self.sent[number]))
 
 
+LONG = link.SHORT_BYTES + 1
+
+
 class Rig:
     """A link to r1 with everything around it in hand."""
 
@@ -68,10 +71,10 @@ class Rig:
         """Of each batch: what kinds of requests it has."""
         return [[type(each) for each in batch.requests] for batch in self.transport.sent]
 
-    async def crowd(self) -> None:
-        """As many batches are under way as may be, each of one request."""
+    async def crowd(self, name_bytes: int = 1) -> None:
+        """As many batches are under way as may be, each of one request of this length."""
         for token in range(link.IN_FLIGHT_MAX):
-            self.link.put(send(1000 + token))
+            self.link.put(send(1000 + token, name_bytes=name_bytes))
             await settle()
 
 
@@ -98,12 +101,14 @@ def rig() -> Rig:
 
 
 @pytest.mark.parametrize(
-    "waiting",
-    [send(1), send(1, name_bytes=link.SHORT_BYTES + 1), lazy("r1")],
+    ("waiting", "name_bytes"),
+    [(send(1), 1), (send(1, name_bytes=LONG), LONG), (lazy("r1"), 1)],
     ids=["short", "long", "lazy"],
 )
-async def test_what_waits_at_a_change_is_dropped_and_nobody_hears_of_it(rig: Rig, waiting: Send) -> None:
-    await rig.crowd()
+async def test_what_waits_at_a_change_is_dropped_and_nobody_hears_of_it(
+    rig: Rig, waiting: Send, name_bytes: int
+) -> None:
+    await rig.crowd(name_bytes)
     rig.link.put(waiting)
     await settle()
     rig.link.follow(BOTH)
@@ -135,11 +140,25 @@ async def test_what_is_done_is_told_before_what_is_asked_now(rig: Rig) -> None:
     rig.link.put(lazy("r1", 1))
     rig.link.put(send(1))
     rig.link.put(lazy("r1", 2))
-    rig.link.put(send(2, name_bytes=link.SHORT_BYTES + 1))
     await settle()
-    assert rig.requests() == [[Commit, Commit, Collect, Collect]]
+    assert rig.requests() == [[Commit, Commit, Collect]]
     rig.transport.answer(0)
-    assert [tokens for tokens, _ in rig.told] == [(0, 0, 1, 2)]
+    assert [tokens for tokens, _ in rig.told] == [(0, 0, 1)]
+
+
+async def test_what_is_long_shares_no_batch_with_what_is_short_and_little_with_others(rig: Rig) -> None:
+    half = link.LONG_BATCH_BYTES // 2
+    for token in range(3):
+        rig.link.put(send(token, name_bytes=half))
+    rig.link.put(send(3))
+    await settle()
+    assert rig.batches() == [(FIRST.hash, 1)] * 3, "no two of half a batch and a little more fit into one"
+    assert [len(repr(batch.requests)) > half for batch in rig.transport.sent] == [False, True, True]
+    rig.transport.answer(0)
+    assert [tokens for tokens, _ in rig.told] == [(3,)]
+    rig.transport.answer(1)
+    await settle()
+    assert rig.batches() == [(FIRST.hash, 1)] * 4
 
 
 async def test_pages_of_listings_go_by_themselves_and_one_at_a_time(rig: Rig) -> None:
