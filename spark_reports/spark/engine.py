@@ -195,9 +195,9 @@ class _Reader:
 
     def with_trace(self, trace: Input, operations: DataFrame) -> Stored:
         """Lay replicas and links together, and store what is left to store."""
-        aside = [(each.kind, each.source, each.reason, each.line) for each in trace.rejects]
-        every = [small_table(self.spark, aside, REJECTED), *self.rejected]
-        rejected = self.folder.store("rejected", reduce(DataFrame.unionByName, every))
+        rejected = self.folder.keep("rejected", trace.rejects, REJECTED)
+        if self.rejected:
+            rejected = self.folder.store("rejected", reduce(DataFrame.unionByName, self.rejected, rejected))
         up_sets = up_sets_of(trace)
         stored = self.folder.keep("up_sets", up_sets, outcome_jobs.UP_SET)
         groups = _collect(jobs.groups_of(operations), Group)
@@ -308,8 +308,8 @@ def _seen_outages(stored: Stored) -> tuple[tables.SeenOutage, ...]:
 
 def versions(spark: SparkSession) -> dict[str, str]:
     """Give the versions of Spark and of the Java it runs on."""
-    java = spark.sql("SELECT java_method('java.lang.System', 'getProperty', 'java.version')").first()
-    return {"spark": spark.version, "java": str(java[0]) if java else "unknown"}
+    java = spark.sparkContext._jvm.java.lang.System.getProperty("java.version")  # type: ignore[union-attr]
+    return {"spark": spark.version, "java": str(java)}
 
 
 def _collect(frame: DataFrame, row_type: type[Row]) -> tuple[Row, ...]:

@@ -27,6 +27,9 @@ pytestmark = pytest.mark.spark
 
 LAG_US = 1_000_000
 
+JOBS_MAX = 10
+"""For a run without bad rows, in a session that plans once; one that plans as it goes, as shipped, makes more of the same."""
+
 
 def both(
     spark: "SparkSession", folder: Path, parquet_dir: Path, *, lag_us: int = LAG_US
@@ -135,6 +138,20 @@ def test_spark_equals_reference_on_a_run_with_all_parts_and_bad_rows(
             assert all(re.search("alike#|stretch#", keys) for keys in shuffles), (
                 "no task sorts all of a choice"
             )
+
+
+def test_a_small_run_takes_few_jobs(spark: "SparkSession", tmp_path: Path, plans: list[str]) -> None:
+    """Each job of a small report takes a tenth of a second, and each plan half of one, of which a report of few rows consists."""
+    folder = measured_run.write_run(tmp_path / "run", operations=300)
+    measured_run.pack(folder, "operations")
+    scheduler = spark.sparkContext._jsc.sc().dagScheduler()
+    before = scheduler.numTotalJobs()
+    found, expected = both(spark, folder, tmp_path / "parquet")
+    assert scheduler.numTotalJobs() - before <= JOBS_MAX
+    assert len(plans) == 5, "where no row is kept aside Spark stores one table, and four are brought here"
+    assert_same(found, expected)
+    assert found.rejected == ()
+    assert spark.read.parquet(str(tmp_path / "parquet" / "rejected")).count() == 0
 
 
 def test_spark_equals_reference_where_nothing_was_tried(spark: "SparkSession", tmp_path: Path) -> None:
