@@ -144,7 +144,8 @@ def test_memory_and_compiler_go_by_what_the_input_holds(monkeypatch: pytest.Monk
     )
     small, big = session.settings("local[*]"), session.settings("local[2]", size=BIG)
     assert (small["spark.driver.memory"], big["spark.driver.memory"]) == ("1024m", "4096m")
-    assert "TieredStopAtLevel=1" in small["spark.driver.extraJavaOptions"]
+    for flag in ("TieredStopAtLevel=1", "+UseSerialGC"):
+        assert flag in small["spark.driver.extraJavaOptions"]
     assert "spark.driver.extraJavaOptions" not in big
     assert session.settings("local[2]", "512m", BIG)["spark.driver.memory"] == "512m"
     assert session.memory_mib(Size(2_000_000, 100 << 20), 2) == 1024 + 800, "no more than the input asks for"
