@@ -247,7 +247,9 @@ class Gathering:
         replicas: Iterable[str],
         name: str = "",
         is_enough: IsEnough | None = None,
+        since_s: float = float("inf"),
     ) -> None:
+        """`since_s`: when the oldest timestamp was given of what the requests are to store, if that was before now."""
         self.replies: dict[str, Any] = {}
         """A replica's reply; a tuple of them to several requests."""
         self.troubles: dict[str, str] = {}
@@ -270,6 +272,7 @@ class Gathering:
         self._task = task
         self._request_to = request_to
         self._begun_s = task.now.mono_s
+        self._since_s: Final = min(since_s, self._begun_s)
         self._kind = ""
         """The name of its requests' type."""
         self._is_counted = False
@@ -390,7 +393,10 @@ class Gathering:
 
     def _until_again_s(self, event: Answered, delay_s: float) -> float:
         """How long to wait before a replica that gave no useful answer is asked again: one in another configuration soon, and then for longer and
-        longer."""
+        longer; one that found a stamp behind at once, for it has shown its clock with that."""
+        replies = event.answer if isinstance(event.answer, tuple) else (event.answer,)
+        if any(type(each) is Refused and each.reason == "clock-behind" for each in replies):
+            return 0.0
         if not isinstance(event.answer, Unanswered) or event.answer.epoch is None:
             return delay_s
         before = self._elsewhere[event.replica]
@@ -402,7 +408,7 @@ class Gathering:
         if isinstance(answer, Unanswered):
             return None if answer.refused else answer.detail
         for reply in answer if isinstance(answer, tuple) else (answer,):
-            if type(reply) is Refused and self._task.may_be_taken(reply, self._begun_s):
+            if type(reply) is Refused and self._task.may_be_taken(reply, self._since_s):
                 return reply.detail
         return None
 

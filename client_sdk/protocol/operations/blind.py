@@ -1,5 +1,6 @@
 """Blind operations: their response does not depend on the state, so they read nothing first (DESIGN, "Blind"). Pure."""
 
+import math
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cache
@@ -421,7 +422,8 @@ class Blind:
                 replace(request, attempt=again_at(replica, attempts, self._machine)) if is_repeat else request
             )
 
-        round_ = Gathering(self._task, request_to, self._choice.votes, self._name, self._is_met)
+        since_s = min([each.given_s for each in attempts if each.given_s is not None], default=math.inf)
+        round_ = Gathering(self._task, request_to, self._choice.votes, self._name, self._is_met, since_s)
         hedge_s = self._task.now.mono_s + HEDGE_S
         noted: dict[str, Reply] = {}
 
